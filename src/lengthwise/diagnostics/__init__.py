@@ -1,0 +1,9 @@
+"""Diagnostics: what a trained model does at each length, measured on inputs that were drawn."""
+
+from __future__ import annotations
+
+from lengthwise.diagnostics.curves import MATCHED, Inputs, Measured, measure
+from lengthwise.diagnostics.metrics import METRICS
+from lengthwise.diagnostics.scale_matching import inverse_temperature
+
+__all__ = ["MATCHED", "METRICS", "Inputs", "Measured", "inverse_temperature", "measure"]

@@ -1,0 +1,157 @@
+"""Experiment: a question as data, which reads like its own methods paragraph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from torch import nn
+
+from lengthwise.errors import InputError, unknown
+from lengthwise.statistics import Rule
+from lengthwise.tasks import Task
+from lengthwise.training import BEMA, EMA, Plan
+from lengthwise.training.averages import Average
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class ModelOf(_Data):
+    """How a module is built: a class (or any function that returns a module) and its settings.
+
+    Arguments that the task knows, such as `vocabulary`, are filled in by name unless a setting names them.
+
+    >>> from lengthwise import MinimalTransformer
+    >>> ModelOf(module=MinimalTransformer, settings={"width": 4}).build({"vocabulary": 5}).embedding.shape
+    torch.Size([5, 4])
+    """
+
+    module: Callable[..., nn.Module]
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+    def arguments(self, sizes: Mapping[str, int], **changes: Any) -> dict[str, Any]:
+        """The arguments of the module: the task's sizes where it takes them, then settings, then `changes`.
+
+        Errors: InputError for a setting that the module does not take.
+        """
+        signature = inspect.signature(self.module).parameters
+        named = {**self.settings, **changes}
+        if not any(p.kind is p.VAR_KEYWORD for p in signature.values()):
+            for name in named:
+                if name not in signature:
+                    raise unknown(f"setting of {getattr(self.module, '__name__', 'the model')}", name, signature)
+        return {**{k: v for k, v in sizes.items() if k in signature}, **named}
+
+    def build(self, sizes: Mapping[str, int], **changes: Any) -> nn.Module:
+        """The module, at weights drawn from PyTorch's global generator."""
+        arguments = self.arguments(sizes, **changes)
+        try:
+            return self.module(**arguments)
+        except TypeError as error:
+            raise InputError(f"model {getattr(self.module, '__name__', self.module)}: {error}") from error
+
+
+class Variant(_Data):
+    """One way to train: settings of the model that change, and a plan or averages of its own where they do."""
+
+    model: dict[str, Any] = Field(default_factory=dict)
+    plan: Plan | None = None
+    averages: tuple[Average, ...] | None = None
+
+
+class Measuring(_Data):
+    """What is measured: inputs per length and replicate, lengths (all by default), and how often along training."""
+
+    inputs: int = Field(512, ge=1)
+    lengths: tuple[int, ...] | None = None
+    along: int = Field(0, ge=0, description="measurements along training before the last")
+
+
+class Claim(_Data):
+    """A statement, and the rule that decides it, written before the run: a rule, or a function of the experiment."""
+
+    id: str
+    statement: str
+    rule: Rule | Callable[[Any], Rule]
+
+    def rule_for(self, experiment: Experiment) -> Rule:
+        """The rule, with the experiment's own lengths in it."""
+        return self.rule(experiment) if callable(self.rule) else self.rule
+
+
+class Experiment(_Data):
+    """A question, a task, a model, its variants, a plan, what is measured, and the claims to be decided.
+
+    Derive one from another with `with_settings(experiment, {"replicates": 4})`. `scales` holds such settings by name
+    (smoke, quick, full). `sections` names the parts of the page, `groups` overrides the module's parameter groups.
+
+    >>> from lengthwise import MinimalTransformer, SetComplement, Phase
+    >>> mine = Experiment(name="mine", question="Does it?", task=SetComplement(), model=MinimalTransformer,
+    ...                   plan=Plan(phases=(Phase(steps=10, rates={"all": 0.01}),)))
+    >>> mine.lengths[-1], list(mine.variants)
+    (15, ['base'])
+    """
+
+    name: str = Field(min_length=1)
+    question: str
+    task: Any
+    model: ModelOf
+    plan: Plan
+    variants: dict[str, Variant] = Field(default_factory=lambda: {"base": Variant()}, min_length=1)
+    averages: tuple[Average, ...] = (EMA(decay=0.99), BEMA())
+    replicates: int = Field(8, ge=1)
+    seed: int = 0
+    measuring: Measuring = Measuring()
+    claims: tuple[Claim, ...] = ()
+    groups: dict[str, tuple[str, ...]] | None = None
+    sections: tuple[str, ...] = ("verdicts", "curves", "displacement", "contrasts", "history", "settings")
+    scales: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _module_alone(cls, model: Any) -> Any:
+        return model if isinstance(model, ModelOf | dict) else ModelOf(module=model)
+
+    @field_validator("task")
+    @classmethod
+    def _keeps_protocol(cls, task: Any) -> Any:
+        if not isinstance(task, Task):
+            raise ValueError(f"task {task!r}: expected an object with the members of lengthwise.Task")
+        return task
+
+    @model_validator(mode="after")
+    def _lengths_exist(self) -> Experiment:
+        known = self.task.lengths
+        for length in self.lengths:
+            if length not in known:
+                raise ValueError(f"measuring.lengths {length}: expected lengths within {known[0]}..{known[-1]}")
+        for variant, plan in self.plans.items():
+            for phase in plan.phases:
+                if (phase.lengths or known[0]) not in known:
+                    raise ValueError(
+                        f"variant {variant!r}: phase lengths {phase.lengths}: expected within {known[0]}..{known[-1]}"
+                    )
+        return self
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths at which every model is measured."""
+        return tuple(self.measuring.lengths or self.task.lengths)
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The plan of each variant."""
+        return {name: variant.plan or self.plan for name, variant in self.variants.items()}
+
+    def averages_of(self, variant: str) -> tuple[EMA | BEMA, ...]:
+        """The averages of one variant."""
+        own = self.variants[variant].averages
+        return self.averages if own is None else own
+
+    def build(self, variant: str) -> nn.Module:
+        """The module of one variant."""
+        return self.model.build(self.task.sizes, **self.variants[variant].model)

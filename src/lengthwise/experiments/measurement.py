@@ -1,0 +1,107 @@
+"""A trained population's rows: its curve for raw and averaged weights, its history, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from lengthwise.diagnostics import Inputs, Measured, measure
+from lengthwise.diagnostics.balance import BALANCE, balance_of_tables
+from lengthwise.experiments.experiment import Experiment
+from lengthwise.runs import CURVE_SCHEMA
+from lengthwise.tasks import Batch
+from lengthwise.training import Trainer
+from lengthwise.training.forward import TableForward, choose_forward
+from lengthwise.training.history import History
+
+
+def weights_by_name(trainer: Trainer) -> Iterator[tuple[list[str], Tensor]]:
+    """The names (one per model: decays may differ) and the matrix of raw weights and of each average."""
+    yield ["raw"] * trainer.population.size, trainer.population.weights
+    for index in range(len(trainer.averages.specs)):
+        yield trainer.averages.names(index), trainer.averages.weights(index)
+
+
+def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame:
+    """The curve rows of a population at its present step, for raw and averaged weights; failed models have no value."""
+    e, population = experiment, trainer.population
+    trained = max(plan.lengths(e.task.trained_length).max() for plan in e.plans.values())
+    inputs = Inputs(e.task, population.replicates, e.seed, e.measuring.inputs, int(trained), population.weights.device)
+    tables = []
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        for names, weights in weights_by_name(trainer):
+            tables += [_rows(e, trainer, names, row) for row in _measured(e, trainer, weights, inputs)]
+    return pl.concat(tables)
+
+
+def history_table(trainer: Trainer, history: History) -> pl.DataFrame:
+    """Mean training losses: variant, replicate, step (the last of its stretch), loss."""
+    variants, replicates = _labels(trainer)
+    table = history.table.cpu().double()
+    steps = [min((k + 1) * history.every, trainer.total) for k in range(len(table))]
+    return pl.DataFrame(
+        {
+            "variant": variants * len(steps),
+            "replicate": replicates * len(steps),
+            "step": [s for s in steps for _ in variants],
+            "loss": table.flatten().tolist(),
+        }
+    )
+
+
+def failures(trainer: Trainer) -> list[dict[str, Any]]:
+    """The models whose loss stopped being finite: which, at which step."""
+    variants, replicates = _labels(trainer)
+    steps = trainer.failed_at.tolist()
+    return [{"variant": v, "replicate": r, "step": s} for v, r, s in zip(variants, replicates, steps, strict=True) if s >= 0]
+
+
+def _measured(e: Experiment, trainer: Trainer, weights: Tensor, inputs: Inputs) -> Iterator[Measured]:
+    population = trainer.population
+    views = population.layout.views(weights.to(population.weights.dtype), population.shape)
+    forward, _ = choose_forward(population, e.task, inputs.at(e.lengths[0]), training=False)
+
+    def answer(batch: Batch) -> Tensor:
+        return forward(views, batch, {}, training=False).flatten(0, 1)
+
+    def attention(batch: Batch) -> Tensor:
+        assert isinstance(forward, TableForward)
+        return forward.form.attention(views, forward.seen(batch)).flatten(0, 1)
+
+    has_tables = isinstance(forward, TableForward)
+    yield from measure(answer, inputs, e.lengths, attention if has_tables else None)
+    if has_tables and not forward.form.mixes_state:
+        _, b, d = forward.form.tables(views)
+        balance = balance_of_tables(b.flatten(0, 1).double(), d.flatten(0, 1).double())
+        yield from (Measured(None, name, values, 1) for name, values in zip(BALANCE, balance, strict=True))
+
+
+def _rows(e: Experiment, trainer: Trainer, names: list[str], row: Measured) -> pl.DataFrame:
+    variants, replicates = _labels(trainer)
+    values = torch.where(trainer.failed_at < 0, row.values, torch.nan).cpu().tolist()
+    return pl.DataFrame(
+        {
+            "experiment": e.name,
+            "setting": "",
+            "variant": variants,
+            "replicate": replicates,
+            "weights": names,
+            "step": trainer.steps_done,
+            "split": "random",
+            "length": row.length,
+            "metric": row.metric,
+            "value": values,
+            "n": row.inputs,
+        },
+        schema=CURVE_SCHEMA,
+    )
+
+
+def _labels(trainer: Trainer) -> tuple[list[str], list[int]]:
+    population = trainer.population
+    members = [member.name for member in population.members]
+    return members * len(population.replicates), [r for r in population.replicates for _ in members]

@@ -1,0 +1,45 @@
+"""Variants grouped into populations: those that differ only in numbers train together."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from torch import nn
+
+from lengthwise.experiments.experiment import Experiment
+from lengthwise.training import Member
+
+
+def members_by_population(experiment: Experiment) -> dict[str, list[Member]]:
+    """Members of each population; a population is named after its first variant.
+
+    Together go variants whose modules have the same settings (but for the module's `numbers`, each zero in all or
+    nonzero in all), and whose plans agree in optimiser kind, batch and lengths, and averages in kind.
+
+    >>> from lengthwise.experiments import EXPERIMENTS
+    >>> len(members_by_population(EXPERIMENTS["set-complement"]))
+    9
+    """
+    populations: dict[str, list[Member]] = {}
+    names: dict[str, str] = {}
+    for variant in experiment.variants:
+        name = names.setdefault(_shape(experiment, variant), variant)
+        build: Callable[[], nn.Module] = functools.partial(experiment.build, variant)
+        member = Member(variant, build, experiment.plans[variant], experiment.averages_of(variant))
+        populations.setdefault(name, []).append(member)
+    return populations
+
+
+def _shape(experiment: Experiment, variant: str) -> str:
+    module, plan = experiment.model.module, experiment.plans[variant]
+    settings = experiment.model.arguments(experiment.task.sizes, **experiment.variants[variant].model)
+    numbers = getattr(module, "numbers", ())
+    fixed = {k: bool(v) if k in numbers else v for k, v in settings.items() if k not in numbers or v}
+    averages = [(a.kind, getattr(a, "variant", ""), a.every) for a in experiment.averages_of(variant)]
+    lengths = [(phase.steps, phase.lengths) for phase in plan.phases] if _varies(plan.phases) else plan.phases[0].lengths
+    return repr((sorted(fixed.items(), key=str), plan.optimiser.kind, plan.batch, lengths, averages))
+
+
+def _varies(phases: tuple) -> bool:
+    return len({phase.lengths for phase in phases}) > 1

@@ -1,0 +1,67 @@
+"""Intervals for a mean over replicates, by the studentised bootstrap, and slopes on log axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from lengthwise.errors import InputError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate over n replicates with its interval.
+
+    >>> Interval(5, -0.2, -0.3, -0.1).excludes(0.0)
+    True
+    """
+
+    n: int
+    effect: float
+    low: float
+    high: float
+
+    def excludes(self, value: float) -> bool:
+        """Whether a value lies outside the interval."""
+        return not self.low <= value <= self.high
+
+
+def mean_interval(
+    values: Float[np.ndarray, " n"], level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> Interval:
+    """The mean of paired differences (or of any per-replicate number) with its bootstrap-t interval.
+
+    Resampling the studentised mean keeps the level at the small n of a quick run, where the plain percentile interval
+    is too short (Efron and Tibshirani 1993, section 12.5). Values that are all equal give an interval of width 0.
+
+    Errors: InputError for fewer than 2 values, or one that is not finite.
+
+    >>> interval = mean_interval(np.array([1.0, 2.0, 3.0, 2.5, 1.5, 2.0]))
+    >>> interval.n, interval.effect, interval.low < 2 < interval.high
+    (6, 2.0, True)
+    """
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2 or not np.isfinite(values).all():
+        raise InputError(f"interval over {values.tolist()}: expected at least 2 finite values")
+    mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+    if error == 0:
+        return Interval(len(values), float(mean), float(mean), float(mean))
+    draws = values[np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))]
+    errors = draws.std(axis=1, ddof=1) / np.sqrt(len(values))
+    varied = errors > 1e-12 * error
+    t = (draws.mean(axis=1)[varied] - mean) / errors[varied]
+    low, high = np.quantile(t, [(1 + level) / 2, (1 - level) / 2])
+    return Interval(len(values), float(mean), float(mean - low * error), float(mean - high * error))
+
+
+def log_slope(x: Float[np.ndarray, " k"], y: Float[np.ndarray, " k"]) -> float:
+    """The least-squares slope of log y on log x; NaN unless every y is positive.
+
+    >>> round(log_slope(np.array([1.0, 2.0, 4.0]), np.array([8.0, 4.0, 2.0])), 6)
+    -1.0
+    """
+    if not (np.asarray(y) > 0).all():
+        return float("nan")
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])

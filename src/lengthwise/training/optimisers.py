@@ -1,0 +1,92 @@
+"""Optimisers as functions of one matrix: a row for each model, and per-model numbers as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+Numbers = Mapping[str, Tensor]
+State = dict[str, Tensor]
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    slots: ClassVar[tuple[str, ...]]
+
+    def numbers(self) -> dict[str, float]:
+        """The settings that may differ between models of one population."""
+        return {k: v for k, v in self.model_dump().items() if k != "kind"}
+
+
+class SGD(_Rule):
+    """Gradient descent: `b <- momentum b + g`, `w <- w - rate b`, with g including `weight_decay w`.
+
+    >>> one = torch.tensor([[1.0]])
+    >>> w, _ = SGD().update(one, one, {"velocity": 0 * one}, one, 0.1 * one, {"momentum": 0 * one, "weight_decay": 0 * one})
+    >>> w
+    tensor([[0.9000]])
+    """
+
+    kind: Literal["sgd"] = "sgd"
+    momentum: float = Field(0.0, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+    slots: ClassVar = ("velocity",)
+
+    @staticmethod
+    def update(w: Tensor, g: Tensor, state: State, count: Tensor, rate: Tensor, n: Numbers) -> tuple[Tensor, State]:
+        velocity = n["momentum"] * state["velocity"] + (g + n["weight_decay"] * w)
+        return w - rate * velocity, {"velocity": velocity}
+
+
+class Adam(_Rule):
+    """Adam with bias correction; `weight_decay` is added to the gradient (arXiv:1412.6980).
+
+    >>> Adam().numbers()["beta2"]
+    0.999
+    """
+
+    kind: Literal["adam"] = "adam"
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.999, ge=0, lt=1)
+    epsilon: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    slots: ClassVar = ("mean", "square")
+
+    @staticmethod
+    def update(w: Tensor, g: Tensor, state: State, count: Tensor, rate: Tensor, n: Numbers) -> tuple[Tensor, State]:
+        return _adam(w, g + n["weight_decay"] * w, state, count, rate, n)
+
+
+class AdamW(_Rule):
+    """Adam with decoupled weight decay: `w <- w - rate weight_decay w` before the step (arXiv:1711.05101).
+
+    >>> AdamW().weight_decay
+    0.01
+    """
+
+    kind: Literal["adamw"] = "adamw"
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.999, ge=0, lt=1)
+    epsilon: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    slots: ClassVar = ("mean", "square")
+
+    @staticmethod
+    def update(w: Tensor, g: Tensor, state: State, count: Tensor, rate: Tensor, n: Numbers) -> tuple[Tensor, State]:
+        return _adam(w * (1 - rate * n["weight_decay"]), g, state, count, rate, n)
+
+
+def _adam(w: Tensor, g: Tensor, state: State, count: Tensor, rate: Tensor, n: Numbers) -> tuple[Tensor, State]:
+    mean = torch.lerp(g, state["mean"], n["beta1"])
+    square = torch.lerp(g * g, state["square"], n["beta2"])
+    first = rate / (1 - n["beta1"] ** count)
+    second = (1 - n["beta2"] ** count).sqrt()
+    return w - first * mean / (square.sqrt() / second + n["epsilon"]), {"mean": mean, "square": square}
+
+
+Optimiser = Annotated[SGD | Adam | AdamW, Field(discriminator="kind")]
+OPTIMISERS: dict[str, type[Any]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
