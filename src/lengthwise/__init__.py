@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lengthwise.errors import InputError
+from lengthwise.experiments import Claim, Experiment, Measuring, ModelOf, Variant, with_settings
+from lengthwise.experiments.weights import load
 from lengthwise.models import MinimalTransformer
 from lengthwise.tasks import Batch, SetComplement, Task
 from lengthwise.training import BEMA, EMA, SGD, Adam, AdamW, Member, Phase, Plan, Population, Schedule, Trainer
@@ -16,9 +18,13 @@ __all__ = [
     "Adam",
     "AdamW",
     "Batch",
+    "Claim",
+    "Experiment",
     "InputError",
+    "Measuring",
     "Member",
     "MinimalTransformer",
+    "ModelOf",
     "Phase",
     "Plan",
     "Population",
@@ -26,4 +32,7 @@ __all__ = [
     "SetComplement",
     "Task",
     "Trainer",
+    "Variant",
+    "load",
+    "with_settings",
 ]

@@ -9,7 +9,9 @@ from torch import Tensor
 BALANCE = ("p_mean", "p_min", "m_minus_p_mean", "m_minus_p_min")
 
 
-def strengths(b: Float[Tensor, "n v v"], d: Float[Tensor, "n v v"]) -> tuple[Float[Tensor, "n v"], Float[Tensor, "n v"]]:
+def strengths(
+    b: Float[Tensor, "n v v"], d: Float[Tensor, "n v v"]
+) -> tuple[Float[Tensor, "n v"], Float[Tensor, "n v"]]:
     """p_x and M_y of each token: how far attention pushes a token down, and how far length 1 does.
 
     In a model that solves lengths 1 and 2, `D[x] = w - p_x e_x` and `B[y] + D[y] = -M_y e_y`, both up to a constant per

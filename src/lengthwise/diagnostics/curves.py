@@ -63,7 +63,8 @@ def measure(
 
     >>> from lengthwise import SetComplement
     >>> guess = lambda batch: torch.zeros(1, *batch.targets.shape[1:])
-    >>> rows = measure(guess, Inputs(SetComplement(vocabulary=4, s_train=2), [0], seed=0, count=5, trained_length=2), [1, 3])
+    >>> inputs = Inputs(SetComplement(vocabulary=4, s_train=2), [0], seed=0, count=5, trained_length=2)
+    >>> rows = measure(guess, inputs, [1, 3])
     >>> [(r.length, round(r.values.item(), 2)) for r in rows if r.metric == "tv"]
     [(1, 0.25), (3, 0.75)]
     """

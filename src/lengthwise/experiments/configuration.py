@@ -12,7 +12,9 @@ from pydantic import BaseModel
 from lengthwise.experiments.experiment import Experiment
 
 
-def configuration(experiment: Experiment, scale: str | None, device: str, threads: int, compiled: bool, source: Path | None) -> dict[str, Any]:
+def configuration(
+    experiment: Experiment, scale: str | None, device: str, threads: int, compiled: bool, source: Path | None
+) -> dict[str, Any]:
     """Everything that the result depends on, as JSON; `source` is the user's file that defines the experiment."""
     e = experiment
     return {
@@ -34,7 +36,10 @@ def configuration(experiment: Experiment, scale: str | None, device: str, thread
         "replicates": e.replicates,
         "seed": e.seed,
         "measuring": {**_plain(e.measuring), "lengths": list(e.lengths)},
-        "claims": [{"id": c.id, "statement": c.statement, "rule": _plain(c.rule_for(e)), "says": c.rule_for(e).says} for c in e.claims],
+        "claims": [
+            {"id": c.id, "statement": c.statement, "rule": _plain(c.rule_for(e)), "says": c.rule_for(e).says}
+            for c in e.claims
+        ],
         "sections": list(e.sections),
         "device": device,
         "threads": threads,

@@ -22,7 +22,7 @@ from lengthwise.training.history import History
 HISTORY_POINTS = 100
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 - a state, not an error
     """Raised after everything was saved, when `stop` asked for it."""
 
 
@@ -62,7 +62,9 @@ def write_results(experiment: Experiment, folder: RunFolder) -> None:
     pieces = [path for name in names for path in sorted((folder.path / "pieces" / name).glob("step-*.parquet"))]
     curve = pl.concat([read_table(path) for path in pieces])
     folder.write_table("curve.parquet", curve)
-    folder.write_table("history.parquet", pl.concat([read_table(folder.path / "pieces" / n / "history.parquet") for n in names]))
+    folder.write_table(
+        "history.parquet", pl.concat([read_table(folder.path / "pieces" / n / "history.parquet") for n in names])
+    )
     failures = [row for n in names for row in read_json(folder.path / "pieces" / n / "failures.json")]
     folder.write_json("failures.json", failures)
     write_claims(experiment, folder, curve)

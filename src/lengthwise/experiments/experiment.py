@@ -9,11 +9,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from torch import nn
 
+from lengthwise.diagnostics import MATCHED, METRICS
 from lengthwise.errors import InputError, unknown
 from lengthwise.statistics import Rule
 from lengthwise.tasks import Task
 from lengthwise.training import BEMA, EMA, Plan
 from lengthwise.training.averages import Average
+
+OTHER_METRICS = ("attention_entropy",)
 
 
 class _Data(BaseModel):
@@ -66,9 +69,9 @@ class Variant(_Data):
 class Measuring(_Data):
     """What is measured: inputs per length and replicate, lengths (all by default), and how often along training."""
 
-    inputs: int = Field(512, ge=1)
+    inputs: int = Field(default=512, ge=1)
     lengths: tuple[int, ...] | None = None
-    along: int = Field(0, ge=0, description="measurements along training before the last")
+    along: int = Field(default=0, ge=0, description="measurements along training before the last")
 
 
 class Claim(_Data):
@@ -103,7 +106,7 @@ class Experiment(_Data):
     plan: Plan
     variants: dict[str, Variant] = Field(default_factory=lambda: {"base": Variant()}, min_length=1)
     averages: tuple[Average, ...] = (EMA(decay=0.99), BEMA())
-    replicates: int = Field(8, ge=1)
+    replicates: int = Field(default=8, ge=1)
     seed: int = 0
     measuring: Measuring = Measuring()
     claims: tuple[Claim, ...] = ()
@@ -136,6 +139,25 @@ class Experiment(_Data):
                         f"variant {variant!r}: phase lengths {phase.lengths}: expected within {known[0]}..{known[-1]}"
                     )
         return self
+
+    @model_validator(mode="after")
+    def _claims_can_be_decided(self) -> Experiment:
+        for claim in self.claims:
+            self._check_rule(claim.id, claim.rule_for(self))
+        return self
+
+    def _check_rule(self, claim: str, rule: Rule) -> None:
+        known = {*METRICS, *(name + MATCHED for name, metric in METRICS.items() if metric.scales), *OTHER_METRICS}
+        if rule.metric not in known:
+            raise ValueError(f"claim {claim!r}: {unknown('metric', rule.metric, known)}")
+        if missing := [s for s in rule.lengths if s not in self.lengths]:
+            raise ValueError(f"claim {claim!r}: length {missing[0]} is not measured; expected one of {[*self.lengths]}")
+        for arm in rule.arms:
+            if arm.variant not in self.variants:
+                raise ValueError(f"claim {claim!r}: {unknown('variant', arm.variant, self.variants)}")
+            names = {"raw", *(average.name for average in self.averages_of(arm.variant))}
+            if arm.weights not in names:
+                raise ValueError(f"claim {claim!r}: {unknown('weights', arm.weights, names)}")
 
     @property
     def lengths(self) -> tuple[int, ...]:

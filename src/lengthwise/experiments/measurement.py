@@ -31,11 +31,11 @@ def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame
     e, population = experiment, trainer.population
     trained = max(plan.lengths(e.task.trained_length).max() for plan in e.plans.values())
     inputs = Inputs(e.task, population.replicates, e.seed, e.measuring.inputs, int(trained), population.weights.device)
-    tables = []
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        for names, weights in weights_by_name(trainer):
-            tables += [_rows(e, trainer, names, row) for row in _measured(e, trainer, weights, inputs)]
-    return pl.concat(tables)
+        return pl.concat(
+            _table(e, trainer, names, list(_measured(e, trainer, weights, inputs)))
+            for names, weights in weights_by_name(trainer)
+        )
 
 
 def history_table(trainer: Trainer, history: History) -> pl.DataFrame:
@@ -57,7 +57,9 @@ def failures(trainer: Trainer) -> list[dict[str, Any]]:
     """The models whose loss stopped being finite: which, at which step."""
     variants, replicates = _labels(trainer)
     steps = trainer.failed_at.tolist()
-    return [{"variant": v, "replicate": r, "step": s} for v, r, s in zip(variants, replicates, steps, strict=True) if s >= 0]
+    return [
+        {"variant": v, "replicate": r, "step": s} for v, r, s in zip(variants, replicates, steps, strict=True) if s >= 0
+    ]
 
 
 def _measured(e: Experiment, trainer: Trainer, weights: Tensor, inputs: Inputs) -> Iterator[Measured]:
@@ -80,25 +82,23 @@ def _measured(e: Experiment, trainer: Trainer, weights: Tensor, inputs: Inputs) 
         yield from (Measured(None, name, values, 1) for name, values in zip(BALANCE, balance, strict=True))
 
 
-def _rows(e: Experiment, trainer: Trainer, names: list[str], row: Measured) -> pl.DataFrame:
+def _table(e: Experiment, trainer: Trainer, names: list[str], rows: list[Measured]) -> pl.DataFrame:
     variants, replicates = _labels(trainer)
-    values = torch.where(trainer.failed_at < 0, row.values, torch.nan).cpu().tolist()
-    return pl.DataFrame(
-        {
-            "experiment": e.name,
-            "setting": "",
-            "variant": variants,
-            "replicate": replicates,
-            "weights": names,
-            "step": trainer.steps_done,
-            "split": "random",
-            "length": row.length,
-            "metric": row.metric,
-            "value": values,
-            "n": row.inputs,
-        },
-        schema=CURVE_SCHEMA,
-    )
+    values = torch.stack([row.values for row in rows])
+    values = torch.where(trainer.failed_at < 0, values, torch.nan).flatten().cpu().numpy()
+    each = lambda items: [item for item in items for _ in variants]  # noqa: E731
+    columns = {
+        "variant": variants * len(rows),
+        "replicate": replicates * len(rows),
+        "weights": names * len(rows),
+        "length": each(row.length for row in rows),
+        "metric": each(row.metric for row in rows),
+        "value": values,
+        "n": each(row.inputs for row in rows),
+    }
+    same = {"experiment": e.name, "setting": "", "step": trainer.steps_done, "split": "random"}
+    table = pl.DataFrame(columns).with_columns(pl.lit(value).alias(name) for name, value in same.items())
+    return table.select(pl.col(name).cast(kind) for name, kind in CURVE_SCHEMA.items())
 
 
 def _labels(trainer: Trainer) -> tuple[list[str], list[int]]:

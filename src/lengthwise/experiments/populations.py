@@ -37,7 +37,9 @@ def _shape(experiment: Experiment, variant: str) -> str:
     numbers = getattr(module, "numbers", ())
     fixed = {k: bool(v) if k in numbers else v for k, v in settings.items() if k not in numbers or v}
     averages = [(a.kind, getattr(a, "variant", ""), a.every) for a in experiment.averages_of(variant)]
-    lengths = [(phase.steps, phase.lengths) for phase in plan.phases] if _varies(plan.phases) else plan.phases[0].lengths
+    lengths = (
+        [(phase.steps, phase.lengths) for phase in plan.phases] if _varies(plan.phases) else plan.phases[0].lengths
+    )
     return repr((sorted(fixed.items(), key=str), plan.optimiser.kind, plan.batch, lengths, averages))
 
 

@@ -10,7 +10,7 @@ from lengthwise.training import BEMA, EMA, Adam, Phase, Plan
 
 SET_COMPLEMENT = Experiment(
     name="set-complement",
-    question="How does error on the set complement grow with length, and what do EMA, BEMA, dropout and post-norm change?",
+    question="How does error on the set complement grow with length, and what do EMA, BEMA, dropout and post-norm change?",  # noqa: E501
     task=SetComplement(vocabulary=16, s_train=8),
     model=ModelOf(module=MinimalTransformer, settings={"width": 32}),
     variants={

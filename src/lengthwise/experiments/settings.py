@@ -24,7 +24,7 @@ def with_settings(experiment: Experiment, settings: Mapping[str, Any]) -> Experi
     >>> with_settings(EXPERIMENTS["set-complement"], {"vocabulary": 20, "replicates": 4}).task.vocabulary
     20
     """
-    # The nested object at the first part is rebuilt once, so that fields which are only valid together may change together.
+    # Each object is rebuilt once, so that fields which are only valid together may change together.
     tree: dict[str, Any] = {}
     for key, value in settings.items():
         at = tree

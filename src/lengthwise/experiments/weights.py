@@ -70,7 +70,9 @@ class Run:
             raise unknown("weights", weights, {w for _, w in known})
         module = self._module()(**self.config["variants"][variant]["model"])
         start = f"{replicate}/{weights}/"
-        module.load_state_dict({k.removeprefix(start): x for k, x in tensors.items() if k.startswith(start)}, strict=False)
+        module.load_state_dict(
+            {k.removeprefix(start): x for k, x in tensors.items() if k.startswith(start)}, strict=False
+        )
         return module.eval()
 
     def _module(self) -> Any:

@@ -54,13 +54,24 @@ class MinimalTransformer(nn.Module):
     ) -> None:
         super().__init__()
         key_width, value_width = key_width or width, value_width or width
-        for size, value in {"vocabulary": vocabulary, "width": width, "key_width": key_width, "value_width": value_width}.items():
+        for size, value in {
+            "vocabulary": vocabulary,
+            "width": width,
+            "key_width": key_width,
+            "value_width": value_width,
+        }.items():
             if value < 1:
                 raise InputError(f"{size} {value}: expected at least 1")
-        for field, value, kind in (("norm", norm, Norm), ("norm_kind", norm_kind, NormKind), ("scaling", scaling, Scaling)):
+        for field, value, kind in (
+            ("norm", norm, Norm),
+            ("norm_kind", norm_kind, NormKind),
+            ("scaling", scaling, Scaling),
+        ):
             if value not in get_args(kind):
                 raise unknown(field, value, get_args(kind))
-        self.norm_place, self.norm_kind, self.scaling = norm, norm_kind, scaling
+        self.norm_place: Norm = norm
+        self.norm_kind: NormKind = norm_kind
+        self.scaling: Scaling = scaling
         self.embedding = initial(vocabulary, width)
         self.query, self.key = initial(width, key_width), initial(width, key_width)
         self.value, self.output = initial(width, value_width), initial(value_width, width)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lengthwise.models.dropout import Dropout, dropped
 from lengthwise.models.minimal import MinimalTransformer
-from lengthwise.models.normalisation import normalise
+from lengthwise.models.normalisation import NormKind, normalise
 
 Weights = Mapping[str, Tensor]
 
@@ -62,7 +62,8 @@ class TableForm:
     """
 
     def __init__(self, model: MinimalTransformer) -> None:
-        self.norm, self.norm_kind, self.scaling = model.norm_place, model.norm_kind, model.scaling
+        self.norm, self.scaling = model.norm_place, model.scaling
+        self.norm_kind: NormKind = model.norm_kind
         self.mixes_state = model.norm_place == "post" or isinstance(model.residual_dropout, Dropout)
 
     def __call__(self, w: Weights, seen: Seen, dropout: Mapping[str, tuple[Tensor, Tensor]] | None = None) -> Tensor:

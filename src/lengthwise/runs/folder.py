@@ -94,6 +94,10 @@ class RunFolder:
         return read_json(self.path / "claims.json")
 
     @property
+    def failures(self) -> list[dict[str, Any]]:
+        return read_json(self.path / "failures.json")
+
+    @property
     def finished(self) -> bool:
         """Whether every part of the run has been written."""
         return (self.path / "finished.json").is_file()
@@ -109,7 +113,11 @@ class RunFolder:
         """Keep a second process from writing here; the lock falls with the process that holds it."""
         import fcntl
 
-        with (self.path / ".lock").open("w") as file:
+        try:
+            file = (self.path / ".lock").open("w")
+        except OSError as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}") from error
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

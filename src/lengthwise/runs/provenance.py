@@ -37,7 +37,10 @@ def provenance(command: list[str], device: str, threads: int, seed: int) -> dict
 
 def git_state(folder: Path) -> dict[str, Any] | None:
     """The commit of the checkout that the package runs from, and whether it was changed; None outside a checkout."""
-    ask = lambda *words: subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, timeout=10)  # noqa: E731
+
+    def ask(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", *words], check=False, cwd=folder, capture_output=True, text=True, timeout=10)
+
     try:
         head, status = ask("rev-parse", "HEAD"), ask("status", "--porcelain", "--untracked-files=no", ".")
     except (OSError, subprocess.SubprocessError):

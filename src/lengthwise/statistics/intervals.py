@@ -57,11 +57,11 @@ def mean_interval(
 
 
 def log_slope(x: Float[np.ndarray, " k"], y: Float[np.ndarray, " k"]) -> float:
-    """The least-squares slope of log y on log x; NaN unless every y is positive.
+    """The least-squares slope of log y on log x; NaN unless there are two points and every y is positive.
 
     >>> round(log_slope(np.array([1.0, 2.0, 4.0]), np.array([8.0, 4.0, 2.0])), 6)
     -1.0
     """
-    if not (np.asarray(y) > 0).all():
+    if len(x) < 2 or not (np.asarray(y) > 0).all():
         return float("nan")
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])

@@ -78,13 +78,19 @@ class Paired(_Frozen):
     direction: Literal["less", "greater"] = "less"
 
     @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm that the rule looks at."""
+        return (self.better, *self.than)
+
+    @property
     def says(self) -> str:
         """The rule as a sentence."""
         lengths = ", ".join(map(str, self.lengths))
         side = "below" if self.direction == "less" else "above"
+        contrasts = " and ".join(f"[{self.better}] minus [{arm}]" for arm in self.than)
         return (
-            f"holds if the 95% interval of the paired mean difference in {self.metric} at length {lengths} lies {side} 0 for "
-            + " and ".join(f"[{self.better}] minus [{arm}]" for arm in self.than)
+            f"holds if the 95% interval of the paired mean difference in {self.metric} at length {lengths}"
+            f" lies {side} 0 for {contrasts}; fails if one lies wholly on the other side"
         )
 
     def decide(self, curve: pl.DataFrame) -> Verdict:
@@ -119,11 +125,18 @@ class Slope(_Frozen):
     inside: tuple[float, float]
 
     @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm that the rule looks at."""
+        return (self.arm,)
+
+    @property
     def says(self) -> str:
         """The rule as a sentence."""
+        low, high = self.inside
         return (
-            f"holds if the 95% interval of the mean slope of log {self.metric} on log length over lengths {self.lengths[0]}.."
-            f"{self.lengths[-1]} lies inside [{self.inside[0]:g}, {self.inside[1]:g}] for [{self.arm}]; fails if wholly outside"
+            f"holds if the 95% interval of the mean slope of log {self.metric} on log length, over lengths"
+            f" {self.lengths[0]}..{self.lengths[-1]} and for [{self.arm}], lies inside [{low:g}, {high:g}];"
+            " fails if wholly outside"
         )
 
     def decide(self, curve: pl.DataFrame) -> Verdict:
@@ -168,6 +181,8 @@ def _interval(values: np.ndarray) -> tuple[Interval | None, int]:
 def _part(label: str, interval: Interval, failed: int, holds: bool, fails: bool, matched: Interval | None) -> Part:
     enough = interval.n >= LEAST_REPLICATES
     decision: Decision = "holds" if holds and enough else "fails" if fails and enough else "undecided"
+    if not enough:  # resampling a handful of values says nothing about their spread
+        return Part(label=label, n=interval.n, failed=failed, effect=interval.effect)
     return Part(
         label=label, n=interval.n, failed=failed, effect=interval.effect, low=interval.low, high=interval.high,
         decision=decision, matched=(matched.effect, matched.low, matched.high) if matched else None,

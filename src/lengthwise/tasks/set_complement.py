@@ -35,8 +35,8 @@ class SetComplement(BaseModel):
     loss: ClassVar[LossName] = "cross-entropy"
     distinct: ClassVar[bool] = True
 
-    vocabulary: int = Field(16, ge=2, description="number of tokens v")
-    s_train: int = Field(8, ge=1, description="longest trained length, below v")
+    vocabulary: int = Field(default=16, ge=2, description="number of tokens v")
+    s_train: int = Field(default=8, ge=1, description="longest trained length, below v")
 
     @model_validator(mode="after")
     def _trained_below_vocabulary(self) -> SetComplement:
@@ -79,6 +79,6 @@ class SetComplement(BaseModel):
     def _permutations(self, rng: np.random.Generator, count: int, length: int) -> torch.Tensor:
         if not 1 <= length < self.vocabulary:
             raise InputError(
-                f"length {length}: expected 1..{self.vocabulary - 1} for set complement with vocabulary {self.vocabulary}"
+                f"length {length}: expected 1..{self.vocabulary - 1} for a vocabulary of {self.vocabulary}"
             )
         return torch.from_numpy(rng.random((count, self.vocabulary)).argsort(axis=1))

@@ -31,9 +31,9 @@ class EMA(_Average):
     """
 
     kind: Literal["ema"] = "ema"
-    decay: float = Field(0.99, ge=0, le=1)
+    decay: float = Field(default=0.99, ge=0, le=1)
     warmup: bool = True
-    every: int = Field(1, ge=1)
+    every: int = Field(default=1, ge=1)
     slots: ClassVar = ("average",)
 
     @property
@@ -70,12 +70,12 @@ class BEMA(_Average):
 
     kind: Literal["bema"] = "bema"
     variant: Literal["paper", "reference"] = "paper"
-    kappa: float = Field(0.5, ge=0)
-    eta: float = Field(0.2, ge=0)
-    rho: float = Field(10.0, ge=0)
-    gamma: float = Field(1.0, gt=0)
-    burn_in: int = Field(0, ge=0)
-    every: int = Field(1, ge=1)
+    kappa: float = Field(default=0.5, ge=0)
+    eta: float = Field(default=0.2, ge=0)
+    rho: float = Field(default=10.0, ge=0)
+    gamma: float = Field(default=1.0, gt=0)
+    burn_in: int = Field(default=0, ge=0)
+    every: int = Field(default=1, ge=1)
     slots: ClassVar = ("average", "ema", "start")
 
     @property

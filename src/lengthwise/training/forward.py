@@ -118,7 +118,9 @@ class LoopForward(VmapForward):
         )
 
 
-def choose_forward(population: Population, task: Task, batch: Batch, training: bool = True) -> tuple[Forward, str | None]:
+def choose_forward(
+    population: Population, task: Task, batch: Batch, training: bool = True
+) -> tuple[Forward, str | None]:
     """The fastest exact way to run a population, and a notice to the user where that is the slow one.
 
     The table form serves a minimal transformer unless embeddings are dropped, or attention weights are dropped while

@@ -15,8 +15,8 @@ Globs = Mapping[str, Sequence[str]]
 def groups_of(module: nn.Module, globs: Globs | None = None) -> dict[str, list[str]]:
     """The trainable parameters of a module by group: group name to parameter names, in the module's order.
 
-    `globs` defaults to the module's own `groups`, and without those to one group `all`. Tied parameters are listed once,
-    under their first name.
+    `globs` defaults to the module's own `groups`, and without those to one group `all`. Tied parameters are
+    listed once, under their first name.
 
     Errors (each names the parameter or the glob): a glob that matches nothing, a parameter in two groups or in none,
     tied parameters in different groups.
@@ -25,7 +25,8 @@ def groups_of(module: nn.Module, globs: Globs | None = None) -> dict[str, list[s
     >>> groups_of(layer, {"weights": ["weight"], "rest": ["b*"]})
     {'weights': ['weight'], 'rest': ['bias']}
     """
-    globs = globs or getattr(module, "groups", None) or {"all": ("*",)}
+    own: Globs | None = getattr(module, "groups", None)
+    globs = globs or own or {"all": ("*",)}
     names = [name for name, p in module.named_parameters(remove_duplicate=False) if p.requires_grad]
     first = _first_names(module)
     group: dict[str, str] = {}
@@ -78,4 +79,6 @@ def _check_globs(globs: Globs, names: Sequence[str]) -> None:
             raise InputError(f"group {group!r} has no globs: expected at least one")
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in names):
-                raise InputError(f"group {group!r}: glob {pattern!r} matches no parameter; there are {', '.join(names)}")
+                raise InputError(
+                    f"group {group!r}: glob {pattern!r} matches no parameter; there are {', '.join(names)}"
+                )

@@ -26,14 +26,15 @@ class SGD(_Rule):
     """Gradient descent: `b <- momentum b + g`, `w <- w - rate b`, with g including `weight_decay w`.
 
     >>> one = torch.tensor([[1.0]])
-    >>> w, _ = SGD().update(one, one, {"velocity": 0 * one}, one, 0.1 * one, {"momentum": 0 * one, "weight_decay": 0 * one})
+    >>> numbers = {"momentum": 0 * one, "weight_decay": 0 * one}
+    >>> w, _ = SGD().update(one, one, {"velocity": 0 * one}, one, 0.1 * one, numbers)
     >>> w
     tensor([[0.9000]])
     """
 
     kind: Literal["sgd"] = "sgd"
-    momentum: float = Field(0.0, ge=0, lt=1)
-    weight_decay: float = Field(0.0, ge=0)
+    momentum: float = Field(default=0.0, ge=0, lt=1)
+    weight_decay: float = Field(default=0.0, ge=0)
     slots: ClassVar = ("velocity",)
 
     @staticmethod
@@ -50,10 +51,10 @@ class Adam(_Rule):
     """
 
     kind: Literal["adam"] = "adam"
-    beta1: float = Field(0.9, ge=0, lt=1)
-    beta2: float = Field(0.999, ge=0, lt=1)
-    epsilon: float = Field(1e-8, gt=0)
-    weight_decay: float = Field(0.0, ge=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    epsilon: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
     slots: ClassVar = ("mean", "square")
 
     @staticmethod
@@ -69,10 +70,10 @@ class AdamW(_Rule):
     """
 
     kind: Literal["adamw"] = "adamw"
-    beta1: float = Field(0.9, ge=0, lt=1)
-    beta2: float = Field(0.999, ge=0, lt=1)
-    epsilon: float = Field(1e-8, gt=0)
-    weight_decay: float = Field(0.01, ge=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    epsilon: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.01, ge=0)
     slots: ClassVar = ("mean", "square")
 
     @staticmethod

@@ -24,15 +24,17 @@ class Schedule(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     peak: float = Field(ge=0)
-    warmup: int = Field(0, ge=0)
+    warmup: int = Field(default=0, ge=0)
     shape: Literal["constant", "linear", "cosine"] = "constant"
-    final: float = Field(0.0, ge=0)
+    final: float = Field(default=0.0, ge=0)
 
     def rates(self, steps: int) -> np.ndarray:
         """The rate at each step 0..steps-1 of the phase."""
         step = np.arange(steps)
         progress = np.clip((step - self.warmup) / max(steps - self.warmup, 1), 0, 1)
-        fall = {"constant": 0 * progress, "linear": progress, "cosine": (1 - np.cos(math.pi * progress)) / 2}[self.shape]
+        fall = {"constant": 0 * progress, "linear": progress, "cosine": (1 - np.cos(math.pi * progress)) / 2}[
+            self.shape
+        ]
         rise = np.minimum((step + 1) / self.warmup, 1) if self.warmup else 1.0
         return (self.peak + (self.final - self.peak) * fall) * rise
 
@@ -54,7 +56,7 @@ class Phase(BaseModel):
 
     steps: int = Field(ge=1)
     rates: dict[str, Rate] = Field(min_length=1)
-    lengths: int | None = Field(None, ge=1)
+    lengths: int | None = Field(default=None, ge=1)
     carry: bool = False
 
 
@@ -69,7 +71,7 @@ class Plan(BaseModel):
 
     phases: tuple[Phase, ...] = Field(min_length=1)
     optimiser: Optimiser = Adam()
-    batch: int = Field(64, ge=1)
+    batch: int = Field(default=64, ge=1)
 
     @property
     def steps(self) -> int:

@@ -35,8 +35,8 @@ class Population:
     Within a replicate the members see the same data and start from the same weights. `weights` is `(n, width)`;
     buffers, and parameters that never train, are stacked by name in `constants`.
 
-    >>> member = Member("linear", lambda: nn.Linear(2, 2), Plan.model_validate({"phases": [{"steps": 1, "rates": {"all": 1}}]}))
-    >>> population = Population.start([member], replicates=[0, 1, 2], seed=0)
+    >>> plan = Plan.model_validate({"phases": [{"steps": 1, "rates": {"all": 0.1}}]})
+    >>> population = Population.start([Member("linear", lambda: nn.Linear(2, 2), plan)], replicates=[0, 1, 2], seed=0)
     >>> population.weights.shape, population.shape
     (torch.Size([3, 6]), (3, 1))
     """
@@ -58,7 +58,7 @@ class Population:
     ) -> Population:
         """A population at its initial weights, drawn from (seed, replicate).
 
-        Errors: InputError if the members' modules differ in shape, optimiser kind, batch, or lengths of training inputs.
+        Errors: InputError if members differ in the shape of their modules, optimiser kind, batch, or lengths.
         """
         check_alike([member.plan for member in members])
         modules = [[seeded(m.build, integer_seed(seed, r, 0, "initial weights")) for m in members] for r in replicates]
@@ -67,7 +67,9 @@ class Population:
         for row in modules:
             for module, member in zip(row, members, strict=True):
                 if Layout.of(module, globs) != layout:
-                    raise InputError(f"variant {member.name!r}: its parameters differ in shape from {members[0].name!r}'s")
+                    raise InputError(
+                        f"variant {member.name!r}: its parameters differ in shape from {members[0].name!r}'s"
+                    )
         flat = [module for row in modules for module in row]
         weights = torch.stack([layout.row(module) for module in flat]).to(device)
         constants = {
@@ -95,7 +97,10 @@ class Population:
         """
         row = (self.weights if weights is None else weights)[index : index + 1]
         module = self.members[index % len(self.members)].build()
-        values = {**self.layout.views(row.to(self.layout.dtype)), **{k: v[index : index + 1] for k, v in self.constants.items()}}
+        values = {
+            **self.layout.views(row.to(self.layout.dtype)),
+            **{k: v[index : index + 1] for k, v in self.constants.items()},
+        }
         module.load_state_dict({name: value[0].cpu() for name, value in values.items()}, strict=False)
         return module.eval()
 

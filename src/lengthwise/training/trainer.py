@@ -127,7 +127,9 @@ class Trainer:
     def state(self) -> dict[str, Tensor]:
         """Everything that the next step depends on, by name; views, not copies."""
         averages = {
-            f"average.{i}.{slot}": value for i, state in enumerate(self.averages.states) for slot, value in state.items()
+            f"average.{i}.{slot}": value
+            for i, state in enumerate(self.averages.states)
+            for slot, value in state.items()
         }
         return {
             "weights": self.population.weights,

@@ -1,0 +1,52 @@
+"""The command's verbs put together, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from lengthwise.cli.listing import list_everything
+from lengthwise.cli.report import report
+from lengthwise.cli.reproduce import reproduce
+from lengthwise.cli.run import run
+from lengthwise.errors import InputError
+
+app = typer.Typer(
+    name="lengthwise",
+    help="Will a transformer work at lengths it was not trained on, and which training choices make it?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(reproduce)
+app.command()(run)
+app.command()(report)
+app.command("list")(list_everything)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit: 0 done, 1 a checked claim does not hold, 2 wrong input, 130 interrupted."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except InputError as error:
+        code = _complain(str(error))
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        code = 2
+    except click.ClickException as error:
+        code = _complain(error.format_message())
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        print("lengthwise: interrupted", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:  # the reader of our output is gone, as in `lengthwise list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> int:
+    print(f"lengthwise: {' '.join(message.split())}", file=sys.stderr)
+    return 2

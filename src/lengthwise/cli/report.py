@@ -1,0 +1,18 @@
+"""`lengthwise report`: write a run folder's page again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="a run folder, or a folder of `lengthwise reproduce`", metavar="DIR")],
+) -> None:
+    """Write the page, the figures and the tables of a run folder again."""
+    from lengthwise.cli.reproduce import runs_below
+    from lengthwise.reports import write_page
+
+    print(write_page(folder, runs_below(folder)).resolve())
