@@ -23,6 +23,7 @@ def reproduce(
     from lengthwise.cli.session import carry_out, default_folder, open_run, say
     from lengthwise.cli.sources import at_scale
     from lengthwise.experiments import EXPERIMENTS
+    from lengthwise.experiments.execute import Options
     from lengthwise.reports import write_page
     from lengthwise.runs.files import write_json
 
@@ -35,7 +36,7 @@ def reproduce(
     page = write_page(folder, paths)
     say(f"page: {page.resolve()}")
     for name, experiment in scaled.items():
-        carry_out(experiment, folders[name], device, False, quiet=as_json)
+        carry_out(experiment, folders[name], Options(device=device), quiet=as_json)
         write_page(folder, paths)
     decided = {c["id"]: c["decision"] for f in folders.values() for c in f.claims if not claims or c["id"] in claims}
     if as_json:

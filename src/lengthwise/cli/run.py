@@ -21,12 +21,14 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="continue the run that --out holds")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps")] = "cpu",
     compiled: Annotated[bool, typer.Option("--compile", help="compile the model (needs a C++ compiler)")] = False,
+    save_every: Annotated[float, typer.Option(min=0, help="seconds between checkpoints")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")] = False,
 ) -> None:
     """Train, measure and report one experiment."""
     from lengthwise.cli.session import carry_out, default_folder, open_run, say, summary
-    from lengthwise.cli.sources import at_scale, find_experiment
+    from lengthwise.cli.sources import at_scale, blaming, find_experiment
     from lengthwise.errors import InputError
+    from lengthwise.experiments.execute import Options
     from lengthwise.reports import write_page
 
     if resume and out is None:
@@ -37,7 +39,9 @@ def run(
         experiment, out or default_folder(experiment.name, scale), scale, device, compiled, source, resume
     )
     say(f"page: {write_page(folder.path).resolve()}") if not as_json else write_page(folder.path)
-    carry_out(experiment, folder, device, compiled, quiet=as_json)
+    options = Options(device=device, compiled=compiled, save_every=save_every)
+    with blaming(source):
+        carry_out(experiment, folder, options, quiet=as_json)
     page = write_page(folder.path)
     if as_json:
         print(json.dumps(summary(folder, page), indent=2))

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from lengthwise.cli.sources import blaming
 from lengthwise.errors import InputError
 from lengthwise.experiments import Experiment
 from lengthwise.experiments.configuration import configuration
-from lengthwise.experiments.execute import Options, execute, write_claims
+from lengthwise.experiments.execute import Interrupted, Options, execute, write_claims
+from lengthwise.experiments.populations import check_experiment
 from lengthwise.experiments.weights import SOURCE
 from lengthwise.runs import RunFolder, provenance
 from lengthwise.runs.files import write
@@ -54,6 +57,8 @@ def open_run(
     import torch
 
     check_device(device)
+    with blaming(source):
+        check_experiment(experiment)
     threads = 1  # two threads on tiny models cost more in waiting than they give
     torch.set_num_threads(threads)
     config = configuration(experiment, scale, device, threads, compiled, source)
@@ -67,12 +72,10 @@ def open_run(
     return folder
 
 
-def carry_out(experiment: Experiment, folder: RunFolder, device: str, compiled: bool, quiet: bool) -> None:
+def carry_out(experiment: Experiment, folder: RunFolder, options: Options, quiet: bool) -> None:
     """Execute a run with progress and a Ctrl-C that saves first; KeyboardInterrupt once everything is saved."""
-    from lengthwise.experiments.execute import Interrupted
-
     with folder.locked(), _stopping() as stop, _progress(quiet) as progress:
-        options = Options(device=device, compiled=compiled, progress=progress, notice=say, stop=stop)
+        options = replace(options, progress=progress, notice=say, stop=stop)
         try:
             execute(experiment, folder, options)
         except Interrupted:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -49,12 +51,28 @@ def _defined_in(path: Path) -> dict:
     folder = str(path.parent.resolve())
     sys.path.insert(0, folder)
     try:
-        return runpy.run_path(str(path))
-    except ValidationError as error:
-        raise InputError(f"{path}: {one_line(error)}") from None
-    except (Exception, SystemExit) as error:  # whatever the user's file raises is the user's to mend
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path]
-        line = f" line {frames[-1].lineno}" if frames else ""
-        raise InputError(f"{path}{line}: {type(error).__name__}: {error}") from error
+        with blaming(path):
+            return runpy.run_path(str(path))
     finally:
         sys.path.remove(folder)
+
+
+@contextmanager
+def blaming(path: Path | None) -> Iterator[None]:
+    """Turn what a user's file raises, at its top level or in a function that we call, into one line with its place.
+
+    What is raised without the file having a part in it is a fault of ours, and passes unchanged.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except ValidationError as error:
+        raise InputError(f"{path}: {one_line(error)}" if path else str(one_line(error))) from None
+    except (Exception, SystemExit) as error:
+        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if path and Path(f.filename) == path]
+        if isinstance(error, SyntaxError) and error.filename == str(path):
+            lines = [error.lineno]
+        if not lines:
+            raise
+        raise InputError(f"{path} line {lines[-1]}: {type(error).__name__}: {error}") from error

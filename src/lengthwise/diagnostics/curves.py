@@ -44,12 +44,12 @@ class Inputs:
     trained_length: int
     device: torch.device | str = "cpu"
 
-    def at(self, length: int, place: str = "measure") -> Batch:
+    def at(self, length: int, place: str = "measure", count: int | None = None) -> Batch:
         """`count` inputs of one length for each replicate."""
         if length not in self.task.lengths:
             known = self.task.lengths
             raise InputError(f"length {length}: expected one of {known[0]}..{known[-1]} for {self.task.name}")
-        draw = [self.task.measure(stream(self.seed, r, length, place), self.count, length) for r in self.replicates]
+        draw = [self.task.measure(stream(self.seed, r, length, place), count or self.count, length) for r in self.replicates]
         return Batch.stack(draw).to(self.device)
 
 
@@ -85,7 +85,8 @@ def measure(
 
 def _fitted_scale(answer: Answer, inputs: Inputs) -> Tensor:
     trained = [s for s in inputs.task.lengths if s <= inputs.trained_length]
-    pairs = [_double(answer(batch), batch) for batch in (inputs.at(s, "scale matching") for s in trained)]
+    count = max(inputs.count // 4, 1)  # one number is fitted to all trained lengths together
+    pairs = [_double(answer(batch), batch) for batch in (inputs.at(s, "scale matching", count) for s in trained)]
     return inverse_temperature(torch.cat([a for a, _ in pairs], 1), torch.cat([t for _, t in pairs], 1))
 
 

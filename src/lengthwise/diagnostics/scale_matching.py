@@ -32,5 +32,7 @@ def inverse_temperature(
         low, high = torch.where(slope < 0, x, low), torch.where(slope > 0, x, high)
         newton = (b - slope / curvature).clamp_min(1e-9).log()
         inside = (newton > low) & (newton < high)
-        x = torch.where(slope == 0, x, torch.where(inside, newton, (low + high) / 2))
+        before, x = x, torch.where(slope == 0, x, torch.where(inside, newton, (low + high) / 2))
+        if ((x - before).abs() < 1e-9).all():
+            break
     return torch.where((logits.amax(-1) == logits.amin(-1)).all(-1), torch.ones_like(x), x.exp())

@@ -67,7 +67,10 @@ class Variant(_Data):
 
 
 class Measuring(_Data):
-    """What is measured: inputs per length and replicate, lengths (all by default), and how often along training."""
+    """What is measured: inputs per length and replicate, lengths (all by default), and how often along training.
+
+    Along training only three lengths are measured: the shortest, the longest trained, and the longest.
+    """
 
     inputs: int = Field(default=512, ge=1)
     lengths: tuple[int, ...] | None = None
@@ -168,6 +171,12 @@ class Experiment(_Data):
     def plans(self) -> dict[str, Plan]:
         """The plan of each variant."""
         return {name: variant.plan or self.plan for name, variant in self.variants.items()}
+
+    @property
+    def lengths_along(self) -> tuple[int, ...]:
+        """The lengths measured along training: the shortest, the longest trained one, and the longest."""
+        inside = [s for s in self.lengths if s <= self.task.trained_length] or self.lengths[:1]
+        return tuple(dict.fromkeys((self.lengths[0], inside[-1], self.lengths[-1])))
 
     def averages_of(self, variant: str) -> tuple[EMA | BEMA, ...]:
         """The averages of one variant."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -31,9 +31,10 @@ def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame
     e, population = experiment, trainer.population
     trained = max(plan.lengths(e.task.trained_length).max() for plan in e.plans.values())
     inputs = Inputs(e.task, population.replicates, e.seed, e.measuring.inputs, int(trained), population.weights.device)
+    lengths = e.lengths if trainer.steps_done == trainer.total else e.lengths_along
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         return pl.concat(
-            _table(e, trainer, names, list(_measured(e, trainer, weights, inputs)))
+            _table(e, trainer, names, list(_measured(e, trainer, weights, inputs, lengths)))
             for names, weights in weights_by_name(trainer)
         )
 
@@ -62,7 +63,9 @@ def failures(trainer: Trainer) -> list[dict[str, Any]]:
     ]
 
 
-def _measured(e: Experiment, trainer: Trainer, weights: Tensor, inputs: Inputs) -> Iterator[Measured]:
+def _measured(
+    e: Experiment, trainer: Trainer, weights: Tensor, inputs: Inputs, lengths: Sequence[int]
+) -> Iterator[Measured]:
     population = trainer.population
     views = population.layout.views(weights.to(population.weights.dtype), population.shape)
     forward, _ = choose_forward(population, e.task, inputs.at(e.lengths[0]), training=False)
@@ -75,7 +78,7 @@ def _measured(e: Experiment, trainer: Trainer, weights: Tensor, inputs: Inputs) 
         return forward.form.attention(views, forward.seen(batch)).flatten(0, 1)
 
     has_tables = isinstance(forward, TableForward)
-    yield from measure(answer, inputs, e.lengths, attention if has_tables else None)
+    yield from measure(answer, inputs, lengths, attention if has_tables else None)
     if has_tables and not forward.form.mixes_state:
         _, b, d = forward.form.tables(views)
         balance = balance_of_tables(b.flatten(0, 1).double(), d.flatten(0, 1).double())

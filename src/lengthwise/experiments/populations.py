@@ -8,7 +8,8 @@ from collections.abc import Callable
 from torch import nn
 
 from lengthwise.experiments.experiment import Experiment
-from lengthwise.training import Member
+from lengthwise.training import Member, Population
+from lengthwise.training.plan import compile_plans
 
 
 def members_by_population(experiment: Experiment) -> dict[str, list[Member]]:
@@ -29,6 +30,16 @@ def members_by_population(experiment: Experiment) -> dict[str, list[Member]]:
         member = Member(variant, build, experiment.plans[variant], experiment.averages_of(variant))
         populations.setdefault(name, []).append(member)
     return populations
+
+
+def check_experiment(experiment: Experiment) -> None:
+    """Build every variant once, without training, so that what is wrong is said before anything is written.
+
+    Errors: InputError for settings that a module refuses, groups that do not fit, phases that name unknown groups.
+    """
+    for members in members_by_population(experiment).values():
+        population = Population.start(members, [0], experiment.seed, globs=experiment.groups)
+        compile_plans([member.plan for member in members], population.layout.groups)
 
 
 def _shape(experiment: Experiment, variant: str) -> str:

@@ -27,7 +27,7 @@ SET_COMPLEMENT = Experiment(
     plan=Plan(phases=(Phase(steps=1500, rates={"all": 1e-2}),), optimiser=Adam(), batch=64),
     averages=(EMA(decay=0.99), EMA(decay=0.999), BEMA(), BEMA(variant="reference")),
     replicates=12,
-    measuring=Measuring(inputs=512, along=5),
+    measuring=Measuring(inputs=256, along=5),
     claims=(DISPERSION, POST_NORM),
     scales={
         "smoke": {"plan.phases.0.steps": 60, "replicates": 2, "measuring.inputs": 64, "measuring.along": 1},

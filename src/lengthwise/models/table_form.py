@@ -39,7 +39,7 @@ class Seen:
             last = tokens[..., -1] if mask is None else tokens.gather(-1, mask.long().sum(-1, keepdim=True) - 1)[..., 0]
         else:
             counts, last = present.cumsum(-2).flatten(-3, -2), tokens.flatten(-2)
-        return Seen(last, counts.log(), counts.sum(-1, keepdim=True).clamp_min(1))
+        return Seen(last, _log(counts), counts.sum(-1, keepdim=True).clamp_min(1))
 
 
 class TableForm:
@@ -113,6 +113,11 @@ class TableForm:
             return x
         noise, rate = dropout[place]
         return dropped(x, noise.unsqueeze(-3), rate[..., None, None])
+
+
+def _log(counts: Tensor) -> Tensor:
+    """log counts with -1e30 for log 0: a softmax weighs both exactly 0, and a CPU takes 30 times as long over log 0."""
+    return counts.clamp_min(1).log() + (counts - 1).clamp_max(0) * 1e30
 
 
 def _product(x: Tensor, table: Tensor) -> Tensor:

@@ -130,7 +130,7 @@ class Averages:
             if step % row[0].every:
                 continue
             for slot, value in row[0].update(weights.to(state["average"].dtype), state, step, numbers).items():
-                state[slot] = value if running is None else torch.where(running, value, state[slot])
+                state[slot] = where(running, value, state[slot])
 
     def weights(self, index: int) -> Tensor:
         """The averaged weights `(n, t)` of one average."""
@@ -139,6 +139,15 @@ class Averages:
     def names(self, index: int) -> list[str]:
         """The name of one average for each model: decays may differ."""
         return [spec.name for spec in self.specs[index]]
+
+
+def where(chosen: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
+    """`new` for the chosen models `(n, 1)` and the exact bits of `old` for the others; None chooses all.
+
+    >>> where(torch.tensor([[True], [False]]), torch.ones(2, 1), torch.zeros(2, 1)).tolist()
+    [[1.0], [0.0]]
+    """
+    return new if chosen is None else torch.where(chosen, new, old)
 
 
 def _columns(numbers: list[dict[str, float]], like: Tensor) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lengthwise.tasks import Batch, Task, mean_loss
 from lengthwise.tasks.randomness import integer_seed, stream
-from lengthwise.training.averages import Averages
+from lengthwise.training.averages import Averages, where
 from lengthwise.training.forward import choose_forward, own_randomness
 from lengthwise.training.optimisers import OPTIMISERS, State
 from lengthwise.training.plan import compile_plans
@@ -106,15 +106,16 @@ class Trainer:
         active = self._each(self.schedules.active[:, index, step]) & alive
         reset = self._each(self.schedules.reset[:, index, step])
         keep = (~(reset & active)).to(gradient.dtype)
+        chosen = None if active.all() else active.unsqueeze(1)
         state = {k: v[:, at] * keep.unsqueeze(1) for k, v in self.slots.items()}
         count = self.counts[:, index] * keep + active
         rate = self._each(self.schedules.rate[:, index, step]).to(gradient.dtype).unsqueeze(1)
-        old, chosen = self.population.weights[:, at], active.unsqueeze(1)
+        old = self.population.weights[:, at]
         safe = count.clamp(min=1).unsqueeze(1)
         new, slots = self.rule.update(old, gradient, state, safe, rate, self.numbers)
-        self.population.weights[:, at] = torch.where(chosen, new, old)
+        self.population.weights[:, at] = where(chosen, new, old)
         for slot, value in slots.items():
-            self.slots[slot][:, at] = torch.where(chosen, value, self.slots[slot][:, at])
+            self.slots[slot][:, at] = where(chosen, value, self.slots[slot][:, at])
         self.counts[:, index] = torch.where(active, count, self.counts[:, index])
 
     def _running(self, step: int) -> Tensor:
