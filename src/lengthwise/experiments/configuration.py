@@ -27,7 +27,7 @@ def configuration(
         "plan": _plain(e.plan),
         "variants": {
             name: {
-                "model": e.model.arguments(e.task.sizes, **variant.model),
+                "model": e.arguments(name),
                 "plan": _plain(variant.plan),
                 "averages": [{"name": a.name, **_plain(a)} for a in e.averages_of(name)],
             }

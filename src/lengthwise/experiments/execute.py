@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
-import torch
 
 from lengthwise.experiments.experiment import Experiment
 from lengthwise.experiments.measurement import failures, history_table, measure_population
@@ -46,7 +45,10 @@ def execute(experiment: Experiment, folder: RunFolder, options: Options) -> None
     """Run an experiment to its end in a folder, continuing from what the folder holds."""
     if folder.finished:
         return
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    if options.device != "cpu":
+        options.notice(
+            f"on {options.device} a run that is resumed equals an uninterrupted one to rounding, not bit for bit"
+        )
     populations = members_by_population(experiment)
     totals = {name: max(m.plan.steps for m in members) * len(members) for name, members in populations.items()}
     work = Work(sum(totals.values()) * experiment.replicates)
@@ -104,8 +106,8 @@ class _PopulationRun:
     def complete(self, work: Work) -> None:
         trainer, size = self.trainer, self.population.size
         self._resume()
-        if trainer.notice:
-            self.options.notice(trainer.notice)
+        for notice in trainer.notices:
+            self.options.notice(notice)
         work.done += trainer.steps_done * size
         parts = self.experiment.measuring.along + 1
         measured_at = {round(trainer.total * (k + 1) / parts) for k in range(parts)}
@@ -132,7 +134,7 @@ class _PopulationRun:
 
     def _write_pieces(self) -> None:
         write_table(self.pieces / "history.parquet", history_table(self.trainer, self.history))
-        write_json(self.pieces / "failures.json", failures(self.trainer))
+        write_json(self.pieces / "failures.json", failures(self.experiment, self.trainer))
         save_weights(self.folder, self.trainer)
 
     def _save(self) -> None:

@@ -183,6 +183,10 @@ class Experiment(_Data):
         own = self.variants[variant].averages
         return self.averages if own is None else own
 
+    def arguments(self, variant: str) -> dict[str, Any]:
+        """The arguments that build one variant's module."""
+        return self.model.arguments(self.task.sizes, **self.variants[variant].model)
+
     def build(self, variant: str) -> nn.Module:
         """The module of one variant."""
         return self.model.build(self.task.sizes, **self.variants[variant].model)

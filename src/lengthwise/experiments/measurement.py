@@ -54,12 +54,19 @@ def history_table(trainer: Trainer, history: History) -> pl.DataFrame:
     )
 
 
-def failures(trainer: Trainer) -> list[dict[str, Any]]:
-    """The models whose loss stopped being finite: which, at which step."""
+def failures(e: Experiment, trainer: Trainer) -> list[dict[str, Any]]:
+    """The models whose loss stopped being finite: which, at which step (from 0), with which settings."""
     variants, replicates = _labels(trainer)
-    steps = trainer.failed_at.tolist()
     return [
-        {"variant": v, "replicate": r, "step": s} for v, r, s in zip(variants, replicates, steps, strict=True) if s >= 0
+        {
+            "variant": v,
+            "replicate": r,
+            "step": step,
+            "model": e.arguments(v),
+            "plan": e.plans[v].model_dump(mode="json"),
+        }
+        for v, r, step in zip(variants, replicates, trainer.failed_at.tolist(), strict=True)
+        if step >= 0
     ]
 
 

@@ -44,7 +44,7 @@ def check_experiment(experiment: Experiment) -> None:
 
 def _shape(experiment: Experiment, variant: str) -> str:
     module, plan = experiment.model.module, experiment.plans[variant]
-    settings = experiment.model.arguments(experiment.task.sizes, **experiment.variants[variant].model)
+    settings = experiment.arguments(variant)
     numbers = getattr(module, "numbers", ())
     fixed = {k: bool(v) if k in numbers else v for k, v in settings.items() if k not in numbers or v}
     averages = [(a.kind, getattr(a, "variant", ""), a.every) for a in experiment.averages_of(variant)]

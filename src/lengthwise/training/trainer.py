@@ -11,6 +11,7 @@ from torch import Tensor
 from lengthwise.tasks import Batch, Task, mean_loss
 from lengthwise.tasks.randomness import integer_seed, stream
 from lengthwise.training.averages import Averages, where
+from lengthwise.training.compilation import compiled_or_eager
 from lengthwise.training.forward import choose_forward, own_randomness
 from lengthwise.training.optimisers import OPTIMISERS, State
 from lengthwise.training.plan import compile_plans
@@ -50,9 +51,13 @@ class Trainer:
         self.failed_at = torch.full((n,), -1, device=device)
         specs = [list(row) for row in zip(*(member.averages for member in population.members), strict=True)]
         self.averages = Averages([row * len(population.replicates) for row in specs], population.weights)
-        self.forward, self.notice = choose_forward(population, task, self.batch(0))
+        self.forward, notice = choose_forward(population, task, self.batch(0))
+        self.losses: Callable[..., Tensor] = self._losses
+        self.notices = [notice] if notice else []
+        if compiled:
+            self.losses, notice = compiled_or_eager(self._losses, device)
+            self.notices += [notice] if notice else []
         self.reseeds = own_randomness(population.template)
-        self.losses: Callable[..., Tensor] = torch.compile(self._losses, dynamic=False) if compiled else self._losses
 
     def batch(self, step: int) -> Batch:
         """The training batch of a step: one draw for each replicate, shared by its members."""
@@ -80,9 +85,10 @@ class Trainer:
         names = [name for group in moving for name in layout.groups[group]]
         for name in names:
             views[name].requires_grad_()
-        if self.reseeds:
-            torch.manual_seed(integer_seed(self.seed, 0, step, "module"))
-        losses = self.losses(views, batch, self.noise(step, batch))
+        with torch.random.fork_rng(devices=[], enabled=self.reseeds):
+            if self.reseeds:
+                torch.manual_seed(integer_seed(self.seed, 0, step, "module"))
+            losses = self.losses(views, batch, self.noise(step, batch))
         gradients = torch.autograd.grad(losses.sum(), [views[name] for name in names]) if names else ()
         by_name = dict(zip(names, gradients, strict=True))
         losses = losses.detach()
