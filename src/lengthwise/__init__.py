@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lengthwise.errors import InputError
 from lengthwise.experiments import Claim, Experiment, Measuring, ModelOf, Variant, with_settings
+from lengthwise.experiments.running import run
 from lengthwise.experiments.weights import load
 from lengthwise.models import MinimalTransformer
 from lengthwise.tasks import Batch, SetComplement, Task
@@ -34,5 +35,6 @@ __all__ = [
     "Trainer",
     "Variant",
     "load",
+    "run",
     "with_settings",
 ]

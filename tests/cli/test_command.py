@@ -103,7 +103,8 @@ from lengthwise import *
 PLAN = Plan(phases=(Phase(steps=150, rates={"output": 0.02}), Phase(steps=250, rates={"all": 0.01})), batch=16)
 mine = Experiment(
     name="mine", question="Is it resumed?", task=SetComplement(vocabulary=8, s_train=4), model=MinimalTransformer,
-    plan=PLAN, variants={"plain": Variant(), "drop": Variant(model={"attention_dropout": 0.2, "embedding_dropout": 0.1})},
+    plan=PLAN,
+    variants={"plain": Variant(), "drop": Variant(model={"attention_dropout": 0.2, "embedding_dropout": 0.1})},
     averages=(EMA(decay=0.99), BEMA(every=3)), replicates=2, measuring=Measuring(inputs=16, along=3),
 )
 """
@@ -205,4 +206,4 @@ def test_reproduce_writes_one_page_for_its_claims(tmp_path):
     assert "sc.post-norm" in Path(said["page"]).read_text()
     again = command(*words)
     assert again.returncode == 0
-    assert again.stderr.startswith("page: ")
+    assert again.stdout.startswith("page: ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 from lengthwise.cli.listing import list_everything
@@ -14,17 +13,22 @@ from lengthwise.cli.reproduce import reproduce
 from lengthwise.cli.run import run
 from lengthwise.errors import InputError
 
-app = typer.Typer(
-    name="lengthwise",
-    help="Will a transformer work at lengths it was not trained on, and which training choices make it?",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+# Newer releases of typer carry a click of their own, so that the class is found through typer.
+CommandError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+app = typer.Typer(name="lengthwise", add_completion=False, pretty_exceptions_enable=False)
 app.command()(reproduce)
 app.command()(run)
 app.command()(report)
 app.command("list")(list_everything)
+
+
+@app.callback(invoke_without_command=True)
+def lengthwise(context: typer.Context) -> None:
+    """Will a transformer work at lengths it was not trained on, and which training choices make it?"""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -33,12 +37,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = app(arguments, standalone_mode=False)
     except InputError as error:
         code = _complain(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message())
-        code = 2
-    except click.ClickException as error:
-        code = _complain(error.format_message())
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except CommandError as error:
+        code = _complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+    except (KeyboardInterrupt, typer.Abort):
         print("lengthwise: interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:  # the reader of our output is gone, as in `lengthwise list | head -1`

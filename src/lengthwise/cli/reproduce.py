@@ -20,23 +20,26 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")] = False,
 ) -> None:
     """Decide the claims of the papers, on one page that grows as they are decided."""
-    from lengthwise.cli.session import carry_out, default_folder, open_run, say
+    from lengthwise.cli.session import carry_out, default_folder
     from lengthwise.cli.sources import at_scale
     from lengthwise.experiments import EXPERIMENTS
     from lengthwise.experiments.execute import Options
+    from lengthwise.experiments.running import open_run
     from lengthwise.reports import write_page
     from lengthwise.runs.files import write_json
 
     wanted = _experiments_of(claims or [])
     scaled = {name: at_scale(EXPERIMENTS[name], scale, []) for name in wanted}
+    options = Options(device=device)
     folder = out or default_folder("reproduce", scale)
     paths = [folder / name for name in scaled]
-    folders = {name: open_run(e, folder / name, scale, device, False, None, resume=True) for name, e in scaled.items()}
+    folders = {name: open_run(e, folder / name, scale, options, resume=True) for name, e in scaled.items()}
     write_json(folder / MARKER, {"scale": scale, "claims": claims or "all", "runs": list(scaled)})
     page = write_page(folder, paths)
-    say(f"page: {page.resolve()}")
+    if not as_json:
+        print(f"page: {page.resolve()}", flush=True)
     for name, experiment in scaled.items():
-        carry_out(experiment, folders[name], Options(device=device), quiet=as_json)
+        carry_out(experiment, folders[name], options, quiet=as_json)
         write_page(folder, paths)
     decided = {c["id"]: c["decision"] for f in folders.values() for c in f.claims if not claims or c["id"] in claims}
     if as_json:

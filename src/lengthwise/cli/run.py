@@ -25,21 +25,23 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")] = False,
 ) -> None:
     """Train, measure and report one experiment."""
-    from lengthwise.cli.session import carry_out, default_folder, open_run, say, summary
+    from lengthwise.cli.session import carry_out, default_folder, summary
     from lengthwise.cli.sources import at_scale, blaming, find_experiment
     from lengthwise.errors import InputError
     from lengthwise.experiments.execute import Options
+    from lengthwise.experiments.running import open_run
     from lengthwise.reports import write_page
 
     if resume and out is None:
         raise InputError("--resume: expected --out DIR, the folder of the run to continue")
     found, source = find_experiment(name)
     experiment = at_scale(found, scale, settings or [])
-    folder = open_run(
-        experiment, out or default_folder(experiment.name, scale), scale, device, compiled, source, resume
-    )
-    say(f"page: {write_page(folder.path).resolve()}") if not as_json else write_page(folder.path)
     options = Options(device=device, compiled=compiled, save_every=save_every)
+    with blaming(source):
+        folder = open_run(experiment, out or default_folder(experiment.name, scale), scale, options, source, resume)
+    page = write_page(folder.path)
+    if not as_json:
+        print(f"page: {page.resolve()}", flush=True)
     with blaming(source):
         carry_out(experiment, folder, options, quiet=as_json)
     page = write_page(folder.path)

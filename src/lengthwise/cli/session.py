@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sys
 import time
@@ -16,15 +15,9 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from lengthwise.cli.sources import blaming
-from lengthwise.errors import InputError
 from lengthwise.experiments import Experiment
-from lengthwise.experiments.configuration import configuration
-from lengthwise.experiments.execute import Interrupted, Options, execute, write_claims
-from lengthwise.experiments.populations import check_experiment
-from lengthwise.experiments.weights import SOURCE
-from lengthwise.runs import RunFolder, provenance
-from lengthwise.runs.files import write
+from lengthwise.experiments.execute import Interrupted, Options, execute
+from lengthwise.runs import RunFolder
 
 
 def say(text: str) -> None:
@@ -35,41 +28,6 @@ def say(text: str) -> None:
 def default_folder(name: str, scale: str | None) -> Path:
     """A fresh folder below `runs`, named after what is run and when."""
     return Path("runs") / "-".join(filter(None, [name, scale, datetime.now().strftime("%Y%m%d-%H%M%S")]))
-
-
-def check_device(device: str) -> None:
-    """Raise InputError unless PyTorch can use the device here."""
-    import torch
-
-    try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"--device {device}: not usable here ({reason}); expected cpu or an available device"
-        ) from None
-
-
-def open_run(
-    experiment: Experiment, out: Path, scale: str | None, device: str, compiled: bool, source: Path | None, resume: bool
-) -> RunFolder:
-    """The folder of a run, with its configuration, provenance, pending claims, and a copy of the user's file."""
-    import torch
-
-    check_device(device)
-    with blaming(source):
-        check_experiment(experiment)
-    threads = 1  # two threads on tiny models cost more in waiting than they give
-    torch.set_num_threads(threads)
-    config = configuration(experiment, scale, device, threads, compiled, source)
-    folder = RunFolder.open(out, config, resume)
-    if not (folder.path / "provenance.json").exists():
-        folder.write_json("provenance.json", provenance(sys.argv, device, threads, experiment.seed))
-    if source is not None:
-        write(folder.path / SOURCE, lambda p: shutil.copyfile(source, p))
-    if not folder.finished:
-        write_claims(experiment, folder, None)
-    return folder
 
 
 def carry_out(experiment: Experiment, folder: RunFolder, options: Options, quiet: bool) -> None:
