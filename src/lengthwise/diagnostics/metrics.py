@@ -38,7 +38,7 @@ def illegal_mass(logits: Logits, targets: Targets) -> Float[Tensor, " n"]:
     >>> illegal_mass(torch.zeros(1, 1, 4), torch.tensor([[[1.0, 0.0, 0.0, 0.0]]])).item()
     0.75
     """
-    return (logits.softmax(-1) * (targets == 0)).sum(-1).mean(-1)
+    return torch.where(targets == 0, logits.softmax(-1), 0.0).sum(-1).mean(-1)
 
 
 def divergence(logits: Logits, targets: Targets) -> Float[Tensor, " n"]:
@@ -119,7 +119,7 @@ METRICS: dict[str, Metric] = {
 
 
 def _mean(x: Tensor, where: Tensor) -> Tensor:
-    return (x * where).sum(-1) / where.sum(-1)
+    return torch.where(where, x, 0.0).sum(-1) / where.sum(-1)
 
 
 def _largest(x: Tensor, where: Tensor) -> Tensor:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from lengthwise.statistics.exact import Check, Exact
 from lengthwise.statistics.intervals import Interval, log_slope, mean_interval
-from lengthwise.statistics.rules import Arm, Paired, Part, Rule, Slope, Verdict, replicate_values
+from lengthwise.statistics.rules import Paired, Rule, Slope
+from lengthwise.statistics.verdicts import Arm, Part, Verdict, replicate_values
 
 __all__ = [
     "Arm",
+    "Check",
+    "Exact",
     "Interval",
     "Paired",
     "Part",

@@ -2,67 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from lengthwise.statistics.exact import Exact
 from lengthwise.statistics.intervals import Interval, log_slope, mean_interval
+from lengthwise.statistics.verdicts import Arm, Decision, Frozen, Part, Verdict, all_of, replicate_values
 
-Decision = Literal["holds", "fails", "undecided", "not run"]
 LEAST_REPLICATES = 5
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Arm(_Frozen):
-    """One line of a curve: a variant and the weights that were measured.
-
-    >>> str(Arm(variant="post-norm"))
-    'post-norm'
-    >>> str(Arm(variant="no norm", weights="bema"))
-    'no norm, bema'
-    """
-
-    variant: str
-    weights: str = "raw"
-
-    def __str__(self) -> str:
-        return self.variant if self.weights == "raw" else f"{self.variant}, {self.weights}"
-
-
-class Part(_Frozen):
-    """One estimate behind a verdict, as is and (where it was taken) scale-matched."""
-
-    label: str
-    n: int
-    failed: int
-    effect: float | None = None
-    low: float | None = None
-    high: float | None = None
-    decision: Decision = "undecided"
-    matched: tuple[float, float, float] | None = None
-
-
-class Verdict(_Frozen):
-    """What a rule says of a curve: a decision, and every estimate that it rests on."""
-
-    decision: Decision
-    parts: tuple[Part, ...] = ()
-
-    @property
-    def weakest(self) -> Part | None:
-        """The part that supports the claim least."""
-        order = {"fails": 0, "undecided": 1, "not run": 1, "holds": 2}
-        known = [part for part in self.parts if part.effect is not None]
-        return min(known, key=lambda part: (order[part.decision], abs(part.effect or 0)), default=None)
-
-
-class Paired(_Frozen):
+class Paired(Frozen):
     """Holds if, at every `length` and against every arm of `than`, `better` is better within replicates.
 
     The 95% interval of the mean paired difference `better - than` must exclude 0 in the claimed direction. All parts
@@ -96,7 +49,7 @@ class Paired(_Frozen):
     def decide(self, curve: pl.DataFrame) -> Verdict:
         """The verdict on a curve's last measured step."""
         parts = [self._part(curve, arm, length) for length in self.lengths for arm in self.than]
-        return Verdict(decision=_all([part.decision for part in parts]), parts=tuple(parts))
+        return Verdict(decision=all_of([part.decision for part in parts]), parts=tuple(parts))
 
     def _part(self, curve: pl.DataFrame, arm: Arm, length: int) -> Part:
         label = f"[{self.better}] minus [{arm}], {self.metric} at {length}"
@@ -115,7 +68,7 @@ class Paired(_Frozen):
         return _interval(better - than)
 
 
-class Slope(_Frozen):
+class Slope(Frozen):
     """Holds if the 95% interval of the slope of log metric on log length lies inside `inside`, fails if outside."""
 
     kind: Literal["slope"] = "slope"
@@ -155,22 +108,7 @@ class Slope(_Frozen):
         return Verdict(decision=part.decision, parts=(part,))
 
 
-Rule = Annotated[Paired | Slope, Field(discriminator="kind")]
-
-
-def replicate_values(curve: pl.DataFrame, arm: Arm, metric: str, lengths: Sequence[int]) -> np.ndarray:
-    """A metric of one arm, `(replicates, lengths)` in order, NaN where a model failed or was not measured.
-
-    >>> rows = {"variant": ["a", "a"], "weights": ["raw"] * 2, "metric": ["tv"] * 2, "length": [1, 1],
-    ...         "step": [9, 9], "replicate": [1, 0], "value": [0.5, 0.25]}
-    >>> replicate_values(pl.DataFrame(rows), Arm(variant="a"), "tv", [1]).tolist()
-    [[0.25], [0.5]]
-    """
-    last = curve.filter(pl.col("step") == pl.col("step").max().over("variant"))
-    replicates = sorted(curve["replicate"].unique())
-    mine = last.filter(variant=arm.variant, weights=arm.weights, metric=metric)
-    values = {(r, s): v for r, s, v in mine.select("replicate", "length", "value").iter_rows() if v is not None}
-    return np.array([[values.get((r, s), np.nan) for s in lengths] for r in replicates])
+Rule = Annotated[Paired | Slope | Exact, Field(discriminator="kind")]
 
 
 def _interval(values: np.ndarray) -> tuple[Interval | None, int]:
@@ -187,9 +125,3 @@ def _part(label: str, interval: Interval, failed: int, holds: bool, fails: bool,
         label=label, n=interval.n, failed=failed, effect=interval.effect, low=interval.low, high=interval.high,
         decision=decision, matched=(matched.effect, matched.low, matched.high) if matched else None,
     )  # fmt: skip
-
-
-def _all(decisions: Sequence[Decision]) -> Decision:
-    if "fails" in decisions:
-        return "fails"
-    return "holds" if decisions and all(d == "holds" for d in decisions) else "undecided"

@@ -1,0 +1,73 @@
+"""Rules on certified values: proofs over all inputs, so that no interval is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from lengthwise.statistics.verdicts import Arm, Decision, Frozen, Part, Verdict, all_of, replicate_values
+
+
+class Check(Frozen):
+    """Certified values of one arm that must lie within bounds, up to `tolerance`, at each length and replicate."""
+
+    arm: Arm
+    metric: str
+    lengths: tuple[int | None, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    tolerance: float = 1e-9
+
+    def outside(self, curve: pl.DataFrame) -> tuple[int, float]:
+        """How many certified values there are, and by how much the worst lies outside its bounds (0 if none does)."""
+        values = replicate_values(curve, self.arm, self.metric, self.lengths, split="all")
+        values = values[np.isfinite(values).any(1)]
+        if not len(values):
+            return 0, float("nan")
+        excess = np.maximum(np.array(self.low) - values, values - np.array(self.high))
+        return values.size, float(np.nanmax(np.where(np.isnan(values), np.inf, excess), initial=0.0))
+
+
+class Exact(Frozen):
+    """Holds if every check on certified values does, fails if one does not: proofs, so that no interval is needed."""
+
+    kind: Literal["exact"] = "exact"
+    checks: tuple[Check, ...]
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Every arm that the rule looks at."""
+        return tuple(check.arm for check in self.checks)
+
+    @property
+    def says(self) -> str:
+        """The rule as a sentence."""
+        parts = dict.fromkeys(
+            f"{check.metric} of [{check.arm}] is {_range(check.low, check.high)}" for check in self.checks
+        )
+        return f"holds if, certified over all inputs, {'; '.join(parts)}; fails if any is not"
+
+    def decide(self, curve: pl.DataFrame) -> Verdict:
+        """The verdict on a curve's certified rows."""
+        parts = []
+        for check in self.checks:
+            n, outside = check.outside(curve)
+            decision: Decision = "undecided" if n == 0 else "holds" if outside <= check.tolerance else "fails"
+            label = f"{check.metric} of [{check.arm}], outside its bounds by"
+            parts.append(
+                Part(label=label, n=n, failed=0, effect=None if n == 0 else max(outside, 0.0), decision=decision)
+            )
+        return Verdict(decision=all_of([part.decision for part in parts]), parts=tuple(parts))
+
+
+def _range(low: Sequence[float], high: Sequence[float]) -> str:
+    if len(low) > 3:
+        return "as the theory says at every length"
+    words = [
+        f"{a:g}" if a == b else f"at most {b:g}" if a == -np.inf else f"at least {a:g}"
+        for a, b in zip(low, high, strict=True)
+    ]
+    return " and ".join(words)
