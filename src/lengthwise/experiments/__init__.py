@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from lengthwise.experiments.experiment import Claim, Experiment, Measuring, ModelOf, Variant
+from lengthwise.experiments.building import ModelOf, Start
+from lengthwise.experiments.experiment import Claim, Experiment, Measuring, Variant
 from lengthwise.experiments.set_complement import SET_COMPLEMENT
 from lengthwise.experiments.settings import parse_settings, with_settings
+from lengthwise.experiments.theory import THEORY
 
-EXPERIMENTS: dict[str, Experiment] = {SET_COMPLEMENT.name: SET_COMPLEMENT}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (SET_COMPLEMENT, THEORY)}
 
 __all__ = [
     "EXPERIMENTS",
@@ -14,6 +16,7 @@ __all__ = [
     "Experiment",
     "Measuring",
     "ModelOf",
+    "Start",
     "Variant",
     "parse_settings",
     "with_settings",

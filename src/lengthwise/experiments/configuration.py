@@ -28,6 +28,7 @@ def configuration(
         "variants": {
             name: {
                 "model": e.arguments(name),
+                "start": _plain(variant.start),
                 "plan": _plain(variant.plan),
                 "averages": [{"name": a.name, **_plain(a)} for a in e.averages_of(name)],
             }

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from torch import nn
 
 from lengthwise.diagnostics import MATCHED, METRICS
-from lengthwise.errors import InputError, unknown
-from lengthwise.statistics import Rule
+from lengthwise.errors import unknown
+from lengthwise.experiments.building import Data, ModelOf, Start
+from lengthwise.statistics import Arm, Exact, Rule
 from lengthwise.tasks import Task
 from lengthwise.training import BEMA, EMA, Plan
 from lengthwise.training.averages import Average
@@ -19,65 +19,29 @@ from lengthwise.training.averages import Average
 OTHER_METRICS = ("attention_entropy",)
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-
-class ModelOf(_Data):
-    """How a module is built: a class (or any function that returns a module) and its settings.
-
-    Arguments that the task knows, such as `vocabulary`, are filled in by name unless a setting names them.
-
-    >>> from lengthwise import MinimalTransformer
-    >>> ModelOf(module=MinimalTransformer, settings={"width": 4}).build({"vocabulary": 5}).embedding.shape
-    torch.Size([5, 4])
-    """
-
-    module: Callable[..., nn.Module]
-    settings: dict[str, Any] = Field(default_factory=dict)
-
-    def arguments(self, sizes: Mapping[str, int], **changes: Any) -> dict[str, Any]:
-        """The arguments of the module: the task's sizes where it takes them, then settings, then `changes`.
-
-        Errors: InputError for a setting that the module does not take.
-        """
-        signature = inspect.signature(self.module).parameters
-        named = {**self.settings, **changes}
-        if not any(p.kind is p.VAR_KEYWORD for p in signature.values()):
-            for name in named:
-                if name not in signature:
-                    raise unknown(f"setting of {getattr(self.module, '__name__', 'the model')}", name, signature)
-        return {**{k: v for k, v in sizes.items() if k in signature}, **named}
-
-    def build(self, sizes: Mapping[str, int], **changes: Any) -> nn.Module:
-        """The module, at weights drawn from PyTorch's global generator."""
-        arguments = self.arguments(sizes, **changes)
-        try:
-            return self.module(**arguments)
-        except TypeError as error:
-            raise InputError(f"model {getattr(self.module, '__name__', self.module)}: {error}") from error
-
-
-class Variant(_Data):
-    """One way to train: settings of the model that change, and a plan or averages of its own where they do."""
+class Variant(Data):
+    """One way to train: what changes of the model's settings, its starting weights, its plan or its averages."""
 
     model: dict[str, Any] = Field(default_factory=dict)
+    start: Start | None = None
     plan: Plan | None = None
     averages: tuple[Average, ...] | None = None
 
 
-class Measuring(_Data):
+class Measuring(Data):
     """What is measured: inputs per length and replicate, lengths (all by default), and how often along training.
 
-    Along training only three lengths are measured: the shortest, the longest trained, and the longest.
+    `certified` replicates of every model that can be certified are, over ALL inputs, at the last step. Along training
+    only three lengths are measured: the shortest, the longest trained, and the longest.
     """
 
     inputs: int = Field(default=512, ge=1)
     lengths: tuple[int, ...] | None = None
+    certified: int = Field(default=0, ge=0, description="replicates certified at the last step")
     along: int = Field(default=0, ge=0, description="measurements along training before the last")
 
 
-class Claim(_Data):
+class Claim(Data):
     """A statement, and the rule that decides it, written before the run: a rule, or a function of the experiment."""
 
     id: str
@@ -89,7 +53,7 @@ class Claim(_Data):
         return self.rule(experiment) if callable(self.rule) else self.rule
 
 
-class Experiment(_Data):
+class Experiment(Data):
     """A question, a task, a model, its variants, a plan, what is measured, and the claims to be decided.
 
     Derive one from another with `with_settings(experiment, {"replicates": 4})`. `scales` holds such settings by name
@@ -150,12 +114,17 @@ class Experiment(_Data):
         return self
 
     def _check_rule(self, claim: str, rule: Rule) -> None:
+        self._check_arms(claim, rule.arms)
+        if isinstance(rule, Exact):
+            return
         known = {*METRICS, *(name + MATCHED for name, metric in METRICS.items() if metric.scales), *OTHER_METRICS}
         if rule.metric not in known:
             raise ValueError(f"claim {claim!r}: {unknown('metric', rule.metric, known)}")
         if missing := [s for s in rule.lengths if s not in self.lengths]:
             raise ValueError(f"claim {claim!r}: length {missing[0]} is not measured; expected one of {[*self.lengths]}")
-        for arm in rule.arms:
+
+    def _check_arms(self, claim: str, arms: tuple[Arm, ...]) -> None:
+        for arm in arms:
             if arm.variant not in self.variants:
                 raise ValueError(f"claim {claim!r}: {unknown('variant', arm.variant, self.variants)}")
             names = {"raw", *(average.name for average in self.averages_of(arm.variant))}
@@ -189,4 +158,6 @@ class Experiment(_Data):
 
     def build(self, variant: str) -> nn.Module:
         """The module of one variant."""
-        return self.model.build(self.task.sizes, **self.variants[variant].model)
+        chosen = self.variants[variant]
+        module = self.model.build(self.task.sizes, **chosen.model)
+        return module if chosen.start is None else chosen.start.put_into(module)

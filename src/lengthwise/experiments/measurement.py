@@ -11,19 +11,13 @@ from torch import Tensor
 
 from lengthwise.diagnostics import Inputs, Measured, measure
 from lengthwise.diagnostics.balance import BALANCE, balance_of_tables
+from lengthwise.experiments.certified import certified_table
 from lengthwise.experiments.experiment import Experiment
 from lengthwise.runs import CURVE_SCHEMA
 from lengthwise.tasks import Batch
 from lengthwise.training import Trainer
 from lengthwise.training.forward import TableForward, choose_forward
 from lengthwise.training.history import History
-
-
-def weights_by_name(trainer: Trainer) -> Iterator[tuple[list[str], Tensor]]:
-    """The names (one per model: decays may differ) and the matrix of raw weights and of each average."""
-    yield ["raw"] * trainer.population.size, trainer.population.weights
-    for index in range(len(trainer.averages.specs)):
-        yield trainer.averages.names(index), trainer.averages.weights(index)
 
 
 def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame:
@@ -33,10 +27,11 @@ def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame
     inputs = Inputs(e.task, population.replicates, e.seed, e.measuring.inputs, int(trained), population.weights.device)
     lengths = e.lengths if trainer.steps_done == trainer.total else e.lengths_along
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        return pl.concat(
-            _table(e, trainer, names, list(_measured(e, trainer, weights, inputs, lengths)))
-            for names, weights in weights_by_name(trainer)
-        )
+        every = list(trainer.weights_by_name())
+        tables = [_table(e, trainer, names, list(_measured(e, trainer, w, inputs, lengths))) for names, w in every]
+        if e.measuring.certified and trainer.steps_done == trainer.total:
+            tables.append(certified_table(e, trainer, every))
+    return pl.concat(tables)
 
 
 def history_table(trainer: Trainer, history: History) -> pl.DataFrame:

@@ -51,7 +51,16 @@ def _shape(experiment: Experiment, variant: str) -> str:
     lengths = (
         [(phase.steps, phase.lengths) for phase in plan.phases] if _varies(plan.phases) else plan.phases[0].lengths
     )
-    return repr((sorted(fixed.items(), key=str), plan.optimiser.kind, plan.batch, lengths, averages))
+    return repr(
+        (
+            sorted(fixed.items(), key=str),
+            experiment.variants[variant].start,
+            plan.optimiser.kind,
+            plan.batch,
+            lengths,
+            averages,
+        )
+    )
 
 
 def _varies(phases: tuple) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from lengthwise.experiments.building import ModelOf
 from lengthwise.experiments.claims import DISPERSION, POST_NORM
-from lengthwise.experiments.experiment import Experiment, Measuring, ModelOf, Variant
+from lengthwise.experiments.experiment import Experiment, Measuring, Variant
 from lengthwise.models import MinimalTransformer
 from lengthwise.tasks import SetComplement
 from lengthwise.training import BEMA, EMA, Adam, Phase, Plan

@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from lengthwise.errors import InputError, unknown
-from lengthwise.experiments.experiment import Experiment, ModelOf
+from lengthwise.experiments.building import ModelOf
+from lengthwise.experiments.experiment import Experiment
 
 
 def with_settings(experiment: Experiment, settings: Mapping[str, Any]) -> Experiment:

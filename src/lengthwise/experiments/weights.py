@@ -10,7 +10,6 @@ from typing import Any
 from torch import nn
 
 from lengthwise.errors import InputError, unknown
-from lengthwise.experiments.measurement import weights_by_name
 from lengthwise.runs import RunFolder, slug
 from lengthwise.runs.tensors import load_tensors, save_tensors
 from lengthwise.training import Trainer
@@ -26,7 +25,7 @@ def save_weights(folder: RunFolder, trainer: Trainer) -> None:
     population, m = trainer.population, len(trainer.population.members)
     for j, member in enumerate(population.members):
         tensors = {}
-        for names, matrix in weights_by_name(trainer):
+        for names, matrix in trainer.weights_by_name():
             views = population.layout.views(matrix)
             for i, replicate in enumerate(population.replicates):
                 own = {**views, **population.constants}

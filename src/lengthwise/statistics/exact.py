@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -35,6 +34,7 @@ class Exact(Frozen):
     """Holds if every check on certified values does, fails if one does not: proofs, so that no interval is needed."""
 
     kind: Literal["exact"] = "exact"
+    summary: str
     checks: tuple[Check, ...]
 
     @property
@@ -45,10 +45,7 @@ class Exact(Frozen):
     @property
     def says(self) -> str:
         """The rule as a sentence."""
-        parts = dict.fromkeys(
-            f"{check.metric} of [{check.arm}] is {_range(check.low, check.high)}" for check in self.checks
-        )
-        return f"holds if, certified over all inputs, {'; '.join(parts)}; fails if any is not"
+        return f"holds if, over ALL inputs, {self.summary}; fails if any is not so"
 
     def decide(self, curve: pl.DataFrame) -> Verdict:
         """The verdict on a curve's certified rows."""
@@ -61,13 +58,3 @@ class Exact(Frozen):
                 Part(label=label, n=n, failed=0, effect=None if n == 0 else max(outside, 0.0), decision=decision)
             )
         return Verdict(decision=all_of([part.decision for part in parts]), parts=tuple(parts))
-
-
-def _range(low: Sequence[float], high: Sequence[float]) -> str:
-    if len(low) > 3:
-        return "as the theory says at every length"
-    words = [
-        f"{a:g}" if a == b else f"at most {b:g}" if a == -np.inf else f"at least {a:g}"
-        for a, b in zip(low, high, strict=True)
-    ]
-    return " and ".join(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -130,6 +130,12 @@ class Trainer:
     def _each(self, values: np.ndarray) -> Tensor:
         """One value per member as one per model."""
         return torch.from_numpy(values).to(self.population.weights.device).repeat(len(self.population.replicates))
+
+    def weights_by_name(self) -> Iterator[tuple[list[str], Tensor]]:
+        """The names (one per model: decays may differ) and the matrix of raw weights and of each average."""
+        yield ["raw"] * self.population.size, self.population.weights
+        for index in range(len(self.averages.specs)):
+            yield self.averages.names(index), self.averages.weights(index)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next step depends on, by name; views, not copies."""

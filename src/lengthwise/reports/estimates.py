@@ -1,0 +1,122 @@
+"""Estimates over replicates: a mean with its interval, paired differences, slopes, and a metric by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float
+
+from lengthwise.reports.numbers import interval
+from lengthwise.reports.record import Record
+from lengthwise.statistics import log_slope, mean_interval
+from lengthwise.statistics.rules import LEAST_REPLICATES
+
+BAND_RESAMPLES = 1000
+RULE_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The mean over replicates with a 95% interval, which is None below the fewest replicates that rules ask for.
+
+    `failed` counts the replicates without a value.
+    """
+
+    n: int
+    failed: int
+    mean: float | None = None
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        return interval(self.mean, self.low, self.high)
+
+    @property
+    def sign(self) -> int:
+        """The side of 0 on which the whole interval lies; 0 if it holds 0 or there is none."""
+        if self.low is None or self.high is None:
+            return 0
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+
+def estimate(values: Float[np.ndarray, " replicates"], resamples: int = BAND_RESAMPLES) -> Estimate:
+    """The estimate over the finite values.
+
+    >>> print(estimate(np.array([1.0, 2.0, 3.0, 2.5, 1.5, np.nan])))
+    2.0 [0.9, 3.2]
+    >>> print(estimate(np.array([1.0, 2.0])))  # too few for an interval
+    1.5
+    """
+    kept = values[np.isfinite(values)]
+    failed = len(values) - len(kept)
+    if len(kept) == 0:
+        return Estimate(0, failed)
+    mean, median = float(kept.mean()), float(np.median(kept))
+    if len(kept) < LEAST_REPLICATES:
+        return Estimate(len(kept), failed, mean, median)
+    found = mean_interval(kept, resamples=resamples)
+    return Estimate(len(kept), failed, mean, median, found.low, found.high)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A metric of one variant's weights by length (or by step), an estimate at each."""
+
+    variant: str
+    weights: str
+    x: list[int]
+    estimates: list[Estimate]
+
+    def array(self, field: str) -> Float[np.ndarray, " k"]:
+        """One field (`mean`, `low`, `high`) of every estimate, NaN for none."""
+        return np.array([getattr(e, field) for e in self.estimates], dtype=float)
+
+
+def line(record: Record, variant: str, weights: str, metric: str) -> Line:
+    """A metric by length at the last measured step."""
+    values = record.values(variant, weights, metric)
+    return Line(variant, weights, record.lengths, [estimate(column) for column in values.T])
+
+
+def slope(record: Record, variant: str, weights: str, metric: str) -> Estimate:
+    """The slope of log metric on log length, from the longest trained length on."""
+    lengths = [s for s in record.lengths if s >= record.trained_length]
+    if len(lengths) < 2:
+        return Estimate(0, record.replicates)
+    rows = record.values(variant, weights, metric, lengths)
+    return estimate(np.array([log_slope(np.array(lengths), row) for row in rows]), RULE_RESAMPLES)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A paired difference within replicates at one length, as is and after scale matching (None where not taken)."""
+
+    label: str
+    length: int
+    as_is: Estimate
+    matched: Estimate | None
+
+
+def contrast(
+    record: Record, label: str, arm: tuple[str, str], against: tuple[str, str], length: int, metric: str
+) -> Contrast:
+    """`arm - against`, each a (variant, weights), within replicates."""
+
+    def difference(name: str) -> Estimate:
+        mine, other = (record.values(*x, name, [length])[:, 0] for x in (arm, against))
+        return estimate(mine - other, RULE_RESAMPLES)
+
+    matched = difference(f"{metric}_matched") if record.has(f"{metric}_matched") else None
+    return Contrast(label, length, difference(metric), matched)
+
+
+def table(rows: Iterable[tuple[Sequence[object], Estimate]], keys: Sequence[str]) -> pl.DataFrame:
+    """Estimates with the keys that name them, one a row, as a table to be saved."""
+    fields = ("n", "failed", "mean", "median", "low", "high")
+    kinds = {"n": pl.Int64, "failed": pl.Int64, **dict.fromkeys(fields[2:], pl.Float64)}
+    data = [(*key, *(getattr(e, f) for f in fields)) for key, e in rows]
+    return pl.DataFrame(data, schema=[*keys, *fields], schema_overrides=kinds, orient="row")

@@ -1,0 +1,1 @@
+"""Figures: each a function of estimates, drawn with Matplotlib to SVG and PDF."""

@@ -1,0 +1,158 @@
+"""What a run folder holds, checked and arranged for a page: arrays over replicates and lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float
+
+from lengthwise.reports.checks import (
+    ClaimRecord,
+    FailureRecord,
+    checked_claims,
+    checked_config,
+    checked_failures,
+    checked_provenance,
+    checked_table,
+)
+from lengthwise.runs import CURVE_SCHEMA, RunFolder
+from lengthwise.runs.files import read_json, read_table
+
+HISTORY_COLUMNS = ("variant", "replicate", "step", "loss")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run as its folder tells it; `curve`, `history` and `failures` are None until they are written.
+
+    `Record.read(folder)` raises InputError for a file that is damaged, or missing although the run has finished.
+    """
+
+    name: str
+    config: dict[str, Any]
+    claims: tuple[ClaimRecord, ...]
+    finished: bool
+    provenance: dict[str, Any] | None
+    failures: tuple[FailureRecord, ...] | None
+    curve: pl.DataFrame | None
+    history: pl.DataFrame | None
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """The record of a run folder, finished or not."""
+        folder = RunFolder.existing(path)
+
+        def when_due(name: str, read: Callable[[Path], Any]) -> Any:
+            return read(path / name) if folder.finished or (path / name).exists() else None
+
+        return cls(
+            name=path.resolve().name,
+            config=checked_config(folder.config, path / "config.json"),
+            claims=checked_claims(folder.claims, path / "claims.json"),
+            finished=folder.finished,
+            provenance=when_due("provenance.json", lambda p: checked_provenance(read_json(p), p)),
+            failures=when_due("failures.json", lambda p: checked_failures(read_json(p), p)),
+            curve=when_due("curve.parquet", lambda p: checked_table(read_table(p), CURVE_SCHEMA, p)),
+            history=when_due("history.parquet", lambda p: checked_table(read_table(p), HISTORY_COLUMNS, p)),
+        )
+
+    @property
+    def variants(self) -> list[str]:
+        """The variants in the experiment's order; contrasts are taken against the first."""
+        return list(self.config["variants"])
+
+    @property
+    def replicates(self) -> int:
+        return self.config["replicates"]
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths that were measured, ascending."""
+        return sorted(self.config["measuring"]["lengths"])
+
+    def plan(self, variant: str) -> dict[str, Any]:
+        """The plan that a variant was trained with."""
+        return self.config["variants"][variant]["plan"] or self.config["plan"]
+
+    def trained(self, variant: str) -> int:
+        """The longest length that a variant was trained on."""
+        own = self.config["task"]["trained_length"]
+        return max(phase["lengths"] or own for phase in self.plan(variant)["phases"])
+
+    def boundaries(self, variant: str) -> list[int]:
+        """The step at which each phase after the first begins."""
+        return np.cumsum([phase["steps"] for phase in self.plan(variant)["phases"]]).tolist()[:-1]
+
+    @cached_property
+    def trained_length(self) -> int:
+        """The longest length that any variant was trained on."""
+        return max(map(self.trained, self.variants))
+
+    @property
+    def edge(self) -> int:
+        """The longest measured length that was trained on; the shortest measured one if none was."""
+        return max((s for s in self.lengths if s <= self.trained_length), default=self.lengths[0])
+
+    @property
+    def marks(self) -> list[int]:
+        """The shortest length, the longest trained one, and the longest: where contrasts are shown."""
+        return sorted({self.lengths[0], self.edge, self.lengths[-1]})
+
+    @cached_property
+    def metric(self) -> str:
+        """The metric by which the page answers: total variation where measured, the curve's first metric otherwise."""
+        by_length = [metric for (_, _, metric), rows in self._last.items() if rows["length"].null_count() < len(rows)]
+        return "tv" if "tv" in by_length or not by_length else by_length[0]
+
+    def weights(self, variant: str) -> list[str]:
+        """The weights measured of a variant: raw first, then its averages in order."""
+        names = ["raw", *(a["name"] for a in self.config["variants"][variant]["averages"])]
+        measured = {weights for v, weights, _ in self._last if v == variant}
+        return [name for name in names if name in measured]
+
+    def has(self, metric: str, variant: str | None = None) -> bool:
+        """Whether a metric was measured, of one variant or of any."""
+        return any(m == metric and variant in (None, v) for v, _, m in self._last)
+
+    def values(
+        self, variant: str, weights: str, metric: str, lengths: Sequence[int | None] | None = None
+    ) -> Float[np.ndarray, "replicates lengths"]:
+        """A metric at the last measured step, NaN where a model failed or was not measured.
+
+        The length None stands for a property of the whole model.
+        """
+        return self._array(self._last.get((variant, weights, metric)), self.lengths if lengths is None else lengths)
+
+    def along(self, variant: str, length: int) -> tuple[list[int], Float[np.ndarray, "replicates steps"]]:
+        """The steps at which a variant was measured, and the page's metric of its raw weights at one length there."""
+        rows = self._split.filter(variant=variant, weights="raw", metric=self.metric, length=length)
+        steps = sorted(rows["step"].unique())
+        return steps, self._array(rows.with_columns(length=pl.col("step")), steps)
+
+    def _array(self, rows: pl.DataFrame | None, columns: Sequence[int | None]) -> np.ndarray:
+        array = np.full((self.replicates, len(columns)), np.nan)
+        place = {column: k for k, column in enumerate(columns)}
+        found = rows.select("replicate", "length", "value").iter_rows() if rows is not None else ()
+        for replicate, column, value in found:
+            if column in place and replicate < self.replicates:
+                array[replicate, place[column]] = value
+        return array
+
+    @cached_property
+    def _split(self) -> pl.DataFrame:
+        """The rows of the first input distribution: contrasts compare like with like."""
+        assert self.curve is not None
+        return self.curve.filter(pl.col("split") == self.curve["split"].first())
+
+    @cached_property
+    def _last(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        if self.curve is None or self.curve.is_empty():
+            return {}
+        last = self._split.filter(pl.col("step") == pl.col("step").max().over("variant"))
+        return last.partition_by("variant", "weights", "metric", as_dict=True, maintain_order=True)
