@@ -140,7 +140,7 @@ def test_failed_models_are_counted_listed_and_left_out(build_run):
     folder = build_run(failed=failed, averages=(), sections=("curves", "history"))
     text = read(write_page(folder).parent).text
     assert "3 of 21 models failed" in text
-    assert "norm = post" in text
+    assert "norm = post; 100 steps with rates all = 0.01, then 50 steps with rates all = 0.01; kind = adam" in text
     table = pl.read_csv(folder / "tables" / "tv-by-length.csv").filter(length=15, metric="tv")
     assert dict(table.select("variant", "failed").iter_rows()) == {"no norm": 1, "post-norm": 2, "sum, not mean": 0}
     assert dict(table.select("variant", "n").iter_rows()) == {"no norm": 6, "post-norm": 5, "sum, not mean": 7}

@@ -8,9 +8,9 @@ from math import comb
 import polars as pl
 from torch import Tensor, nn
 
-from lengthwise.certificates import Certificate, readout_law
+from lengthwise.certificates import Certificate, balance
 from lengthwise.errors import InputError
-from lengthwise.experiments.certifying import certify_model
+from lengthwise.experiments.certifying import certify_model, readout_of, tables_at
 from lengthwise.experiments.experiment import Experiment
 from lengthwise.models import MinimalTransformer
 from lengthwise.runs import CURVE_SCHEMA
@@ -49,8 +49,10 @@ def certified_rows(model: nn.Module) -> Iterator[Row]:
         return
     assert isinstance(model, MinimalTransformer)
     yield from _of_certificate(certificate)
-    law = readout_law(model.unembedding.detach().double().numpy())
-    yield None, "readout_order", float(law.largest_length), 1
+    if model.norm_place != "post" and model.scaling == "none" and certificate.vocabulary > 2:
+        form = balance(tables_at(model, 1))
+        yield from ((s, "predicted_displacement", form.predicted(s).worst, 1) for s in range(1, certificate.vocabulary))
+    yield None, "readout_order", float(readout_of(model).largest_length), 1
 
 
 def _of_certificate(certificate: Certificate) -> Iterator[Row]:

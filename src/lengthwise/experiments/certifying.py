@@ -239,8 +239,7 @@ def _float_error(model: MinimalTransformer, length: int) -> float:
     if model.norm_place == "post":
         readout = 2 * w["norm.weight"][:, None] * readout
     scores = ((read @ w["query"]) @ (read @ w["key"]).T).max() / sqrt(w["query"].shape[1]) * (1 + np.log(length))
-    values = (read @ w["value"] @ w["output"] @ readout).max()
-    size = (w["embedding"] @ readout).max() + values * (1 + scores)
+    size = (w["embedding"] @ readout).max() + (read @ w["value"] @ w["output"] @ readout).max() * (1 + scores)
     terms = sum(w["query"].shape) + sum(w["value"].shape) + len(read)
     return float(8 * terms * 2.0**-53 * size * (1 if model.scaling == "none" else length))
 

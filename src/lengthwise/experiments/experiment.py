@@ -31,13 +31,15 @@ class Variant(Data):
 class Measuring(Data):
     """What is measured: inputs per length and replicate, lengths (all by default), and how often along training.
 
-    `certified` replicates of every model that can be certified are, over ALL inputs, at the last step. Along training
-    only three lengths are measured: the shortest, the longest trained, and the longest.
+    `certified` replicates of every model that can be certified are, over ALL inputs, at the last step (and with
+    `certified_along` whenever measured). Along training only three lengths are measured by sampling: the shortest, the
+    longest trained, and the longest.
     """
 
     inputs: int = Field(default=512, ge=1)
     lengths: tuple[int, ...] | None = None
     certified: int = Field(default=0, ge=0, description="replicates certified at the last step")
+    certified_along: bool = False
     along: int = Field(default=0, ge=0, description="measurements along training before the last")
 
 

@@ -29,7 +29,7 @@ def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         every = list(trainer.weights_by_name())
         tables = [_table(e, trainer, names, list(_measured(e, trainer, w, inputs, lengths))) for names, w in every]
-        if e.measuring.certified and trainer.steps_done == trainer.total:
+        if e.measuring.certified_along or trainer.steps_done == trainer.total:
             tables.append(certified_table(e, trainer, every))
     return pl.concat(tables)
 

@@ -28,11 +28,18 @@ SET_COMPLEMENT = Experiment(
     plan=Plan(phases=(Phase(steps=1500, rates={"all": 1e-2}),), optimiser=Adam(), batch=64),
     averages=(EMA(decay=0.99), EMA(decay=0.999), BEMA(), BEMA(variant="reference")),
     replicates=12,
-    measuring=Measuring(inputs=256, along=5),
+    measuring=Measuring(inputs=256, along=5, certified=1),
     claims=(DISPERSION, POST_NORM),
+    sections=("verdicts", "curves", "displacement", "contrasts", "certificates", "history", "settings"),
     scales={
         "smoke": {"plan.phases.0.steps": 60, "replicates": 2, "measuring.inputs": 64, "measuring.along": 1},
         "quick": {},
-        "full": {"plan.phases.0.steps": 5000, "replicates": 48, "measuring.inputs": 2048, "measuring.along": 10},
+        "full": {
+            "plan.phases.0.steps": 5000,
+            "replicates": 48,
+            "measuring.inputs": 2048,
+            "measuring.certified": 12,
+            "measuring.along": 10,
+        },
     },
 )

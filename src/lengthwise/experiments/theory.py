@@ -13,9 +13,9 @@ from lengthwise.training import EMA, SGD, Adam, Phase, Plan
 
 V, PRECISION, RESIDUAL = 8, 10.0, 1.0
 LENGTHS = tuple(range(1, V))
-NARROW = (1, 2, 3, 4, 5, 6)  # d <= v-2
+NARROW = (2, 4, 6)  # d <= v-2
 STILL = Plan(phases=(Phase(steps=1, rates={"all": 0.0}),), optimiser=SGD(), batch=1)
-TRAINED = Plan(phases=(Phase(steps=3000, rates={"all": 1e-2}),), optimiser=Adam(), batch=64)
+TRAINED = Plan(phases=(Phase(steps=1500, rates={"all": 1e-2}),), optimiser=Adam(), batch=64)
 
 
 def _order(variant: str, low: float, high: float, metric: str = "certified_order", weights: str = "raw") -> Check:
@@ -33,8 +33,8 @@ DIMENSIONS = Claim(
     rule=Exact(
         summary=(
             "the construction at d = d_v = v-1 ranks every length right, with worst displacement M at s = 1 and p/s"
-            " beyond, and legal spread 0; and for d <= v-2 neither the readout of a trained model nor the model itself goes"
-            " beyond floor(d/2)"
+            " beyond, and legal spread 0; and for d <= v-2 neither a trained model nor its readout under any hidden"
+            " states goes beyond floor(d/2)"
         ),
         checks=(
             _order("minimal, d = 7", V - 1, V - 1),
@@ -88,12 +88,12 @@ THEORY = Experiment(
             averages=(),
         ),
         "counterexample": Variant(start=Start(construction="counterexample"), plan=STILL, averages=()),
-        **{f"trained, d = {d}": Variant(model={"width": d}) for d in (*NARROW, 7, 8, 10)},
+        **{f"trained, d = {d}": Variant(model={"width": d}) for d in (*NARROW, 7, 8)},
         **{f"trained, d_v = {d}": Variant(model={"width": 10, "value_width": d}) for d in (5, 6, 7)},
     },
     averages=(EMA(decay=0.99),),
     replicates=6,
-    measuring=Measuring(inputs=256, certified=6),
+    measuring=Measuring(inputs=256, along=5, certified=6, certified_along=True),
     claims=(DIMENSIONS, BALANCE),
     sections=("verdicts", "certificates", "curves", "displacement", "history", "settings"),
     scales={

@@ -135,6 +135,27 @@ class Record:
         steps = sorted(rows["step"].unique())
         return steps, self._array(rows.with_columns(length=pl.col("step")), steps)
 
+    def certified(
+        self, variant: str, weights: str, metric: str, length: int | None = None, step: int | None = None
+    ) -> Float[np.ndarray, " certified"]:
+        """What was proved over all inputs, a value for each certified replicate; at the last step by default."""
+        where = pl.col("length").is_null() if length is None else pl.col("length") == length
+        rows = self._proved.filter(where, variant=variant, weights=weights, metric=metric)
+        chosen = rows.filter(pl.col("step") == (rows["step"].max() if step is None else step))
+        return chosen.sort("replicate")["value"].to_numpy()
+
+    @cached_property
+    def certified_steps(self) -> list[int]:
+        """The steps at which anything was certified, of the variants that trained longest."""
+        rows = self._proved.filter(metric="certified_order")
+        longest = rows.filter(pl.col("step").max().over("variant") == rows["step"].max())
+        return sorted(longest["step"].unique())
+
+    @cached_property
+    def _proved(self) -> pl.DataFrame:
+        assert self.curve is not None
+        return self.curve.filter(split="all")
+
     def _array(self, rows: pl.DataFrame | None, columns: Sequence[int | None]) -> np.ndarray:
         array = np.full((self.replicates, len(columns)), np.nan)
         place = {column: k for k, column in enumerate(columns)}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from lengthwise.errors import unknown
 from lengthwise.reports.blocks import Section
 from lengthwise.reports.record import Record
+from lengthwise.reports.sections.certificates import certificates
 from lengthwise.reports.sections.contrasts import contrasts
 from lengthwise.reports.sections.curves import curves
 from lengthwise.reports.sections.displacement import displacement
@@ -16,6 +17,7 @@ from lengthwise.reports.sections.verdicts import verdicts
 
 SECTIONS: dict[str, Callable[[Record], Section]] = {
     "verdicts": verdicts,
+    "certificates": certificates,
     "curves": curves,
     "displacement": displacement,
     "contrasts": contrasts,

@@ -12,7 +12,7 @@ from lengthwise.reports.estimates import Line, estimate, table
 from lengthwise.reports.figures import history as figures
 from lengthwise.reports.figures.style import draw
 from lengthwise.reports.measures import measure
-from lengthwise.reports.numbers import number
+from lengthwise.reports.numbers import NONE, number
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections.pending import TO_COME
 from lengthwise.reports.sections.settings import plain
@@ -82,12 +82,20 @@ def _steps(record: Record, lines: dict[str, list[Line]]) -> Figure:
 def _failures(record: Record, failures: Sequence[FailureRecord]) -> list[Block]:
     if not failures:
         return [Paragraph("No model failed: every loss stayed finite.")]
-    settings = {v: plain(own["model"]) for v, own in record.config["variants"].items()}
-    rows = [[f.variant, str(f.replicate), str(f.step), settings.get(f.variant, "")] for f in failures]
+    rows = [[f.variant, str(f.replicate), str(f.step), _settings(record, f.variant)] for f in failures]
     header = ["Variant", "Replicate", "Step", "Settings"]
     told = (
         f"{len(failures)} of {len(record.variants) * record.replicates} models failed: their loss stopped being finite "
-        "at the step given. They are counted as failed above; the others went on."
+        "at the step given, counted from 0. They are counted as failed above; the others went on."
     )
     data = pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row")
     return [Paragraph(told), Table("failures", "Failed models.", header, rows, data, numeric=False)]
+
+
+def _settings(record: Record, variant: str) -> str:
+    """What a failed model was told: its model's settings, its phases, its optimiser."""
+    if variant not in record.variants:
+        return NONE
+    plan = record.plan(variant)
+    phases = ", then ".join(f"{phase['steps']:,} steps with rates {plain(phase['rates'])}" for phase in plan["phases"])
+    return f"{plain(record.config['variants'][variant]['model'])}; {phases}; {plain(plan['optimiser'])}"

@@ -14,7 +14,7 @@ RULES = (
     "Each rule was written before the run. In brackets are 95% studentised bootstrap intervals over replicates; "
     "differences are paired within replicates. Scale-matched means that one inverse temperature per model and "
     "weights, fitted on the trained lengths, took out how loud the logits are. "
-    f"With fewer than {LEAST_REPLICATES} replicates a claim stays undecided, and no interval is shown."
+    f"With fewer than {LEAST_REPLICATES} replicates no interval is shown, and a claim that needs one stays undecided."
 )
 HEADER = ("Estimate", "Decision", "n", "Failed", "As is", "Scale-matched")
 
