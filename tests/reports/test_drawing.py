@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from lengthwise.reports.estimates import Estimate, Line, line
 from lengthwise.reports.figures import curves, displacement, history
@@ -100,6 +101,21 @@ def test_text_stays_text_and_colours_follow_the_theme_of_the_page(record: Record
     inline = drawing.inline("x")
     assert not [colour for colour in THEME.values() if colour in inline]
     assert "http" not in inline
+
+
+def test_log_axes_are_labelled_in_plain_numbers():
+    def make() -> Figure:
+        figure = Figure()
+        axes = figure.subplots()
+        axes.plot([1, 1000], [-100, 100])
+        axes.set_xscale("log")
+        axes.set_yscale("symlog")
+        return figure
+
+    svg = draw("log", make).svg
+    assert ">100</text>" in svg
+    assert ">−100</text>" in svg
+    assert "math" not in svg
 
 
 def test_names_are_cut_not_hidden():

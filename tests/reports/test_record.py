@@ -51,7 +51,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "an unknown section": (
         change("config.json", lambda c: {**c, "sections": ["verdict", "curves"]}),
-        r"unknown section 'verdict': did you mean 'verdicts'\?",
+        r"unknown section 'verdict': did you mean 'verdicts'",
     ),
 }
 

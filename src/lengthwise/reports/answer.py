@@ -12,7 +12,7 @@ from lengthwise.reports.measures import measure
 from lengthwise.reports.numbers import MINUS, NONE, number
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections.contrasts import average_rows, variant_rows
-from lengthwise.statistics.rules import LEAST_REPLICATES
+from lengthwise.statistics import LEAST_REPLICATES
 
 
 @dataclass(frozen=True)

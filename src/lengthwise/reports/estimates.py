@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from lengthwise.reports.numbers import interval
 from lengthwise.reports.record import Record
-from lengthwise.statistics import log_slope, mean_interval
-from lengthwise.statistics.rules import LEAST_REPLICATES
+from lengthwise.statistics import LEAST_REPLICATES, log_slope, mean_interval
 
 BAND_RESAMPLES = 1000
 RULE_RESAMPLES = 10_000

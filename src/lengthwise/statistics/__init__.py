@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from lengthwise.statistics.exact import Check, Exact
-from lengthwise.statistics.intervals import Interval, log_slope, mean_interval
+from lengthwise.statistics.intervals import LEAST_REPLICATES, Interval, log_slope, mean_interval
 from lengthwise.statistics.rules import Paired, Rule, Slope
 from lengthwise.statistics.verdicts import Arm, Part, Verdict, replicate_values
 
 __all__ = [
+    "LEAST_REPLICATES",
     "Arm",
     "Check",
     "Exact",

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import t as student
 
 from lengthwise.errors import InputError
+
+LEAST_REPLICATES = 5
+"""Below so many replicates no claim is decided and no interval is drawn."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ def mean_interval(
     """The mean of paired differences (or of any per-replicate number) with its bootstrap-t interval.
 
     Resampling the studentised mean keeps the level at the small n of a quick run, where the plain percentile interval
-    is too short (Efron and Tibshirani 1993, section 12.5). Values that are all equal give an interval of width 0.
+    is too short (Efron and Tibshirani 1993, section 12.5). Fewer than LEAST_REPLICATES values are too few to resample:
+    they get Student's interval. Values that are all equal give an interval of width 0.
 
     Errors: InputError for fewer than 2 values, or one that is not finite.
 
@@ -48,6 +53,9 @@ def mean_interval(
     mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
     if error == 0:
         return Interval(len(values), float(mean), float(mean), float(mean))
+    if len(values) < LEAST_REPLICATES:
+        half = float(error * student.ppf((1 + level) / 2, len(values) - 1))
+        return Interval(len(values), float(mean), float(mean - half), float(mean + half))
     draws = values[np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))]
     errors = draws.std(axis=1, ddof=1) / np.sqrt(len(values))
     varied = errors > 1e-12 * error

@@ -9,10 +9,8 @@ import polars as pl
 from pydantic import Field
 
 from lengthwise.statistics.exact import Exact
-from lengthwise.statistics.intervals import Interval, log_slope, mean_interval
+from lengthwise.statistics.intervals import LEAST_REPLICATES, Interval, log_slope, mean_interval
 from lengthwise.statistics.verdicts import Arm, Decision, Frozen, Part, Verdict, all_of, replicate_values
-
-LEAST_REPLICATES = 5
 
 
 class Paired(Frozen):

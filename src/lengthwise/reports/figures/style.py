@@ -10,6 +10,9 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
+
+from lengthwise.reports.numbers import number
 
 INK, MUTED, FAINT, SHADE, PAPER = "#1d2228", "#66707c", "#c4cad1", "#eef1f5", "#ffffff"
 BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"
@@ -78,9 +81,18 @@ def draw(name: str, make: Callable[[], Figure]) -> Drawing:
     """Make a figure in the house style and save it as SVG and PDF, with nothing in them that depends on the day."""
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **RC, "svg.hashsalt": name, "backend": "agg"}):
         figure = make()
+        _plain_numbers(figure)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # both files from one layout
         svg, pdf = io.StringIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "lengthwise"})
         figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "lengthwise", "Producer": None})
     return Drawing(svg.getvalue(), pdf.getvalue())
+
+
+def _plain_numbers(figure: Figure) -> None:
+    """Matplotlib labels log axes in its mathematical notation, which is off so that names are shown as they are."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_major_formatter(), LogFormatter):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+            axis.set_minor_formatter(NullFormatter())

@@ -15,7 +15,7 @@ from lengthwise.reports.numbers import number
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections.pending import pending
 from lengthwise.runs import slug
-from lengthwise.statistics.rules import LEAST_REPLICATES
+from lengthwise.statistics import LEAST_REPLICATES
 
 OTHERS = ("kl", "illegal_mass", "top1_illegal")
 BANDS = (

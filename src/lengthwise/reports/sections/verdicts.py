@@ -7,8 +7,7 @@ import polars as pl
 from lengthwise.reports.blocks import Card, Cards, Paragraph, Section
 from lengthwise.reports.numbers import NONE, interval, number
 from lengthwise.reports.record import Record
-from lengthwise.statistics import Part
-from lengthwise.statistics.rules import LEAST_REPLICATES
+from lengthwise.statistics import LEAST_REPLICATES, Part
 
 RULES = (
     "Each rule was written before the run. In brackets are 95% studentised bootstrap intervals over replicates; "
