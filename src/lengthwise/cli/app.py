@@ -7,6 +7,8 @@ import sys
 
 import typer
 
+from lengthwise.cli.certify import certify
+from lengthwise.cli.language import language
 from lengthwise.cli.listing import list_everything
 from lengthwise.cli.report import report
 from lengthwise.cli.reproduce import reproduce
@@ -19,6 +21,8 @@ CommandError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.
 app = typer.Typer(name="lengthwise", add_completion=False, pretty_exceptions_enable=False)
 app.command()(reproduce)
 app.command()(run)
+app.command()(certify)
+app.command()(language)
 app.command()(report)
 app.command("list")(list_everything)
 

@@ -49,7 +49,8 @@ class Inputs:
         if length not in self.task.lengths:
             known = self.task.lengths
             raise InputError(f"length {length}: expected one of {known[0]}..{known[-1]} for {self.task.name}")
-        draw = [self.task.measure(stream(self.seed, r, length, place), count or self.count, length) for r in self.replicates]
+        n = count or self.count
+        draw = [self.task.measure(stream(self.seed, r, length, place), n, length) for r in self.replicates]
         return Batch.stack(draw).to(self.device)
 
 
