@@ -30,7 +30,7 @@ def test_the_sign_is_that_of_the_model_on_every_input(norm: Norm, seed: int) -> 
     draw = np.random.default_rng(seed)
     exact = minimal(5, 4.0, 1.0)
     noisy = [array + 0.25 * draw.normal(size=array.shape) for array in vars(exact).values()]
-    weights, gain = Weights(*noisy), draw.uniform(0.5, 2.0, 4)
+    weights, gain = Weights(*noisy), draw.uniform(0.1, 4.0, 4)
     certificate = certify_sign(weights, gain, norm)
     for row in certificate.lengths:
         signs = []
@@ -40,6 +40,11 @@ def test_the_sign_is_that_of_the_model_on_every_input(norm: Norm, seed: int) -> 
         assert row.ordered == all(signs)
         assert (row.worst_displacement, row.legal_spread, row.tv_bound) == (None, None, None)
     assert set(certificate.certified_tv.values()) == {None}
+
+
+def test_a_tie_is_a_failure() -> None:
+    level = Weights(*(np.zeros_like(array) for array in vars(minimal(4)).values()))
+    assert certify_sign(level, np.ones(3), "rms").certified_order == 0
 
 
 def test_rms_normalised_construction_keeps_its_order() -> None:

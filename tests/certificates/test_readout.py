@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from lengthwise.certificates.certificate import certify
-from lengthwise.certificates.radon import Radon, affine_dependencies
+from lengthwise.certificates.radon import Radon, affine_dependencies, partition_of
 from lengthwise.certificates.readout import cyclic_readout, readout_law
+from lengthwise.certificates.separation import Columns
 from lengthwise.certificates.tables import Weights
 from lengthwise.errors import InputError
 
@@ -62,6 +63,36 @@ def test_cyclic_polytopes_attain_the_law(vocabulary: int, dimension: int) -> Non
         hidden = np.linalg.lstsq(rows.T, wanted, rcond=None)[0][:-1]
         logits = hidden @ readout
         assert np.delete(logits, tokens).min() > logits[list(tokens)].max()
+
+
+def test_random_partitions_beat_the_bound_where_columns_allow() -> None:
+    """General columns have much more lopsided partitions than the bound of 8, and than one basis shows."""
+    readout = np.random.default_rng(0).normal(size=(14, 26))
+    columns = Columns([[Fraction(entry) for entry in row] for row in readout.tolist()])
+    assert len(columns.partition().inside) < min(len(partition_of(z).inside) for z in columns.dependencies) <= 8
+
+
+@settings(max_examples=30)
+@given(st.integers(3, 6), st.booleans(), st.integers(0, 2**32 - 1))
+def test_each_token_set_of_a_line_is_judged_right(vocabulary: int, biased: bool, seed: int) -> None:
+    """On a line the order of the logits h u + b changes only where two of them cross: every h is tried."""
+    draw = np.random.default_rng(seed)
+    slope, bias = draw.normal(size=vocabulary), draw.normal(size=vocabulary) * biased
+    crossings = [-(bias[i] - bias[k]) / (slope[i] - slope[k]) for i, k in combinations(range(vocabulary), 2)]
+    ends = np.sort([*crossings, min(crossings) - 1, max(crossings) + 1])
+    logits = ((ends[1:] + ends[:-1]) / 2)[:, None] * slope + bias
+    columns = Columns([[Fraction(x) for x in slope]], [Fraction(x) for x in bias] if biased else None)
+    for size in range(1, vocabulary):
+        for tokens in combinations(range(vocabulary), size):
+            served = (logits[:, tokens].max(axis=1) < np.delete(logits, tokens, axis=1).min(axis=1)).any()
+            assert columns.separates(tokens) == served
+            assert (columns.meeting(tokens) is None) == served
+
+
+def test_a_tie_within_rounding_is_not_called_proved() -> None:
+    """The third column misses the line of the first two by one rounding: too little for a float to find a state."""
+    law = readout_law(np.array([[0.0, 3.0, 1.0, 1.0], [0.0, 1.0, 1 / 3, 5.0]]))
+    assert (law.affine_rank, law.largest_length, law.proved) == (2, 1, False)
 
 
 def test_degenerate_columns_give_smaller_witnesses() -> None:

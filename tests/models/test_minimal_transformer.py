@@ -24,7 +24,6 @@ def test_logits_are_those_of_the_equation(settings: dict[str, Any], build: Any, 
         np.testing.assert_allclose(row, oracle(model, tokens), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="the logarithm of the length is taken in float32 whatever the weights' type")
 def test_a_float64_model_computes_in_float64(build: Any, oracle: Any) -> None:
     model = build(scaling="log-length scores")
     logits = model(torch.tensor(REPEATED[:1]))[0].detach()
@@ -89,9 +88,6 @@ def test_dropout_places_are_independent_and_silent_when_not_training() -> None:
         assert not torch.allclose(model.train()(tokens), plain(tokens))
 
 
-ZERO_WIDTH = pytest.mark.xfail(strict=True, reason="0 is taken for the default, the model's width")
-
-
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
@@ -99,8 +95,8 @@ ZERO_WIDTH = pytest.mark.xfail(strict=True, reason="0 is taken for the default, 
         ({"width": -1}, "width -1"),
         ({"width": 0}, "width 0"),
         ({"key_width": -2}, "key_width -2"),
-        pytest.param({"key_width": 0}, "key_width 0", marks=ZERO_WIDTH),
-        pytest.param({"value_width": 0}, "value_width 0", marks=ZERO_WIDTH),
+        ({"key_width": 0}, "key_width 0"),
+        ({"value_width": 0}, "value_width 0"),
         ({"embedding_dropout": 1.0}, "embedding_dropout 1.0"),
         ({"attention_dropout": -0.1}, "attention_dropout -0.1"),
         ({"residual_dropout": float("nan")}, "residual_dropout nan"),

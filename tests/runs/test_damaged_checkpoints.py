@@ -161,10 +161,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(folder: RunFolder, tmp
         mine.load()
 
 
-NO_OBJECT = pytest.mark.xfail(strict=True, reason="JSON that is no object is not told from an index")
-
-
-@pytest.mark.parametrize("text", ["{", *(pytest.param(t, marks=NO_OBJECT) for t in ("[]", "3", '"one"'))])
+@pytest.mark.parametrize("text", ["{", *(t for t in ("[]", "3", '"one"'))])
 def test_a_damaged_index_is_told(folder: RunFolder, text: str) -> None:
     checkpoints = Checkpoints(folder, "one")
     checkpoints.save(small(), 1)

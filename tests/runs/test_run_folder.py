@@ -115,7 +115,6 @@ def test_a_difference_is_told_exactly_where_there_is_one(old: Any, new: Any) -> 
     assert difference(old, deepcopy(old)) is None
 
 
-@pytest.mark.xfail(strict=True, reason="a field that is null and a field that is not there are told apart in no words")
 @given(st.dictionaries(st.sampled_from("abc"), trees, min_size=1, max_size=3), st.data())
 def test_a_lost_or_new_field_is_a_difference_even_if_it_is_null(config: dict[str, Any], data: st.DataObject) -> None:
     key = data.draw(st.sampled_from(sorted(config)))
@@ -163,7 +162,6 @@ def test_an_empty_place_with_a_lock_is_still_empty(tmp_path: Path) -> None:
         assert RunFolder.open(tmp_path, CONFIG, resume=False).config == CONFIG
 
 
-@pytest.mark.xfail(strict=True, reason="a temporary file that a kill left behind makes the place look taken")
 def test_a_kill_during_the_very_first_write_leaves_a_place_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / ".config.json.4321.partial").write_text('{"exper')
     assert RunFolder.open(tmp_path, CONFIG, resume=True).config == CONFIG

@@ -67,12 +67,7 @@ def test_answers_at_every_position_are_taken_as_they_are() -> None:
     assert torch.equal(batch.answers(outputs), outputs)
 
 
-ONE_AXIS = pytest.mark.xfail(strict=True, reason="masked answers are gathered for one model only")
-
-
-@pytest.mark.parametrize(
-    ("at_last", "masked"), [(False, False), (True, False), (True, True), pytest.param(False, True, marks=ONE_AXIS)]
-)
+@pytest.mark.parametrize(("at_last", "masked"), [(False, False), (True, False), (True, True), (False, True)])
 def test_answers_of_many_models_to_one_batch_per_replicate(masked: bool, at_last: bool) -> None:
     """Outputs have an axis of models that the batch has only as an axis of length 1."""
     singles = [ragged([3, 2, 4, 1], every=False, seed=r) for r in range(2)]
@@ -113,10 +108,7 @@ def test_moving_moves_every_tensor() -> None:
     assert {x.device.type for x in (batch.inputs, batch.labels, batch.mask) if x is not None} == {"meta"}
 
 
-NO_BROADCAST = pytest.mark.xfail(strict=True, reason="numbers as labels do not broadcast over the leading axes")
-
-
-@pytest.mark.parametrize("loss", ["cross-entropy", pytest.param("squared-error", marks=NO_BROADCAST)])
+@pytest.mark.parametrize("loss", ["cross-entropy", "squared-error"])
 @pytest.mark.parametrize("every", [True, False])
 def test_losses_of_many_models_are_the_losses_of_each(loss: str, every: bool) -> None:
     batch = ragged([3, 2, 3, 1], every)

@@ -216,7 +216,6 @@ def test_impossible_numbers_are_refused(kind: Any, bad: dict[str, Any]) -> None:
         kind(**bad)
 
 
-@pytest.mark.xfail(strict=True, reason="averages that differ in more than kind and decay share a name")
 def test_names_tell_averages_apart() -> None:
     specs = [
         EMA(),

@@ -103,13 +103,9 @@ def is_plain(lab: SimpleNamespace, trainer: Trainer) -> None:
             torch.testing.assert_close(state[name], value, rtol=1e-8, atol=1e-8, msg=lambda m, n=name: f"{n}: {m}")
 
 
-PROBED = pytest.mark.xfail(strict=True, reason="the attempt that vmap refuses has moved the buffers")
-LAST = pytest.mark.xfail(strict=True, reason="answers at the last position are read as if there were one model")
-
-
 @pytest.mark.parametrize(
     ("module", "form"),
-    [(Recurrent, "loop"), (Encoder, "vmap"), pytest.param(Deciding, "loop", marks=PROBED)],
+    [(Recurrent, "loop"), (Encoder, "vmap"), (Deciding, "loop")],
 )
 def test_it_trains_as_in_an_ordinary_loop(lab: SimpleNamespace, module: Any, form: str) -> None:
     trainer = lab.train(two(lab, lambda: module().double()), [0, 1], form=form)
@@ -117,7 +113,6 @@ def test_it_trains_as_in_an_ordinary_loop(lab: SimpleNamespace, module: Any, for
     lab.alone(trainer, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.xfail(strict=True, reason="buffers of every model move as long as any model trains")
 @pytest.mark.parametrize("module", [Encoder, Deciding])
 def test_buffers_of_a_model_that_rests_rest_too(lab: SimpleNamespace, module: Any) -> None:
     is_plain(lab, lab.train(two(lab, lambda: module().double(), steps=(3, 6)), [0, 1]))
@@ -170,7 +165,6 @@ def test_a_fault_of_the_module_itself_is_raised(lab: SimpleNamespace) -> None:
         lab.train(two(lab, Faulty), steps=0)
 
 
-@LAST
 @pytest.mark.parametrize("module", [LastOnly, EveryPosition], ids=["last only", "every position"])
 def test_padded_inputs_asked_at_the_last_position(lab: SimpleNamespace, module: Any) -> None:
     """One model alone, with a mask and one label per example, is an ordinary loop; a population is its models."""

@@ -104,17 +104,14 @@ class Noisy(nn.Module):
         return self.head(x)
 
 
-UNSEEN = pytest.mark.xfail(strict=True, reason="only PyTorch's dropout layers are known to draw random numbers")
-
-
 @pytest.mark.parametrize(
     ("kind", "form"),
     [
         ("layer", "vmap"),
-        pytest.param("attention", "vmap", marks=UNSEEN),
-        pytest.param("recurrent", "loop", marks=UNSEEN),
-        pytest.param("function", "vmap", marks=UNSEEN),
-        pytest.param("rrelu", "loop", marks=UNSEEN),
+        ("attention", "vmap"),
+        ("recurrent", "loop"),
+        ("function", "vmap"),
+        ("rrelu", "loop"),
     ],
 )
 def test_a_user_s_module_with_randomness_of_its_own(lab: SimpleNamespace, kind: str, form: str) -> None:

@@ -56,13 +56,7 @@ PAIRS: dict[str, tuple[list[Member], str]] = {
 }
 
 
-REFUSED = ("shapes", "optimisers", "batches", "lengths")
-UNCHECKED = pytest.mark.xfail(
-    strict=True, reason="not compared: trained as the first member, or raised as a fault of ours"
-)
-
-
-@pytest.mark.parametrize("what", [w if w in REFUSED else pytest.param(w, marks=UNCHECKED) for w in PAIRS])
+@pytest.mark.parametrize("what", PAIRS)
 def test_members_that_differ_in_more_than_numbers(lab: SimpleNamespace, what: str) -> None:
     members, says = PAIRS[what]
     with pytest.raises(InputError, match=says) as caught:
@@ -70,7 +64,6 @@ def test_members_that_differ_in_more_than_numbers(lab: SimpleNamespace, what: st
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="a length named and the same length left to the task are told apart")
 def test_lengths_that_are_named_or_left_to_the_task_are_the_same_lengths(lab: SimpleNamespace) -> None:
     members = [Member("a", model(), ONE), Member("b", model(), lengths((4, lab.TASK.trained_length)))]
     assert lab.train(members, [0]).steps_done == 4
@@ -89,7 +82,6 @@ class Louder(MinimalTransformer):
         return 3 * super().attend(x, mask)
 
 
-@pytest.mark.xfail(strict=True, reason="a subclass is taken for the model that it overrides")
 def test_a_subclass_that_computes_something_else_is_taken_at_its_word(lab: SimpleNamespace) -> None:
     member = Member("m", lambda: Louder(6, width=5).double(), lab.plan((4, 0.1)))
     trainer = lab.train(member)
@@ -97,7 +89,6 @@ def test_a_subclass_that_computes_something_else_is_taken_at_its_word(lab: Simpl
     torch.testing.assert_close(trainer.population.weights[0], expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.xfail(strict=True, reason="the tables look for frozen parameters among those that train")
 def test_a_parameter_of_the_minimal_transformer_may_be_frozen_for_good(lab: SimpleNamespace) -> None:
     def build() -> nn.Module:
         made = MinimalTransformer(6, width=5).double()
@@ -127,10 +118,7 @@ class Marked(nn.Module):
         return self.head(getattr(self, self.name)[tokens])
 
 
-SHARED = pytest.mark.xfail(strict=True, reason="buffers whose names end in noise are taken for lent noise")
-
-
-@pytest.mark.parametrize("name", ["marks", pytest.param("noise", marks=SHARED)])
+@pytest.mark.parametrize("name", ["marks", "noise"])
 def test_every_buffer_belongs_to_its_model_whatever_its_name(lab: SimpleNamespace, name: str) -> None:
     member = Member("m", lambda: Marked(name).double(), lab.plan((4, 0.1)))
     trainer = lab.train(member, [0, 1])
@@ -139,7 +127,6 @@ def test_every_buffer_belongs_to_its_model_whatever_its_name(lab: SimpleNamespac
         torch.testing.assert_close(trainer.population.model(index).state_dict(), expected.state_dict())
 
 
-@pytest.mark.xfail(strict=True, reason="the prefix of torch.compile stays in the names")
 def test_names_know_nothing_of_compilation(lab: SimpleNamespace) -> None:
     """A user may hand over a module that torch.compile has wrapped; wrapping is lazy, so nothing is compiled here."""
     member = Member("m", lambda: torch.compile(nn.Linear(6, 6)), lab.plan((1, 0.1)))  # type: ignore[arg-type,return-value]
@@ -148,7 +135,6 @@ def test_names_know_nothing_of_compilation(lab: SimpleNamespace) -> None:
     assert list(population.model(0).state_dict()) == ["weight", "bias"]
 
 
-@pytest.mark.xfail(strict=True, reason="settings and counts of the optimiser are kept in the precision of the weights")
 @pytest.mark.parametrize("optimiser", [SGD(), Adam()], ids=lambda o: o.kind)
 def test_a_module_in_bfloat16_trains(lab: SimpleNamespace, optimiser: Any) -> None:
     """The settings of an optimiser are not those of a low precision: .999 in bfloat16 is 1."""

@@ -57,6 +57,14 @@ class Radon:
             and sum(w * offset[t] for t, w in inside) >= sum(w * offset[t] for t, w in outside)
         )
 
+    def turned(self) -> Radon:
+        """The same two sets with their roles exchanged: it holds too if there is no bias.
+
+        >>> Radon((0,), (2,), (Fraction(1),), (Fraction(1),)).turned().inside
+        (2,)
+        """
+        return Radon(self.outside, self.inside, self.outside_weights, self.inside_weights)
+
 
 def affine_dependencies(columns: Sequence[Column]) -> tuple[int, list[dict[int, Fraction]]]:
     """The exact affine rank of integer columns, and one dependency of each column outside a basis on that basis.

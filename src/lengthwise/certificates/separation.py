@@ -95,7 +95,9 @@ class Columns:
         if answer.status != 0:
             return None
         found = self._exact(np.flatnonzero(answer.x > NEGLIGIBLE).tolist())
-        return next((radon for radon in found if set(radon.inside) <= set(tokens)), None)
+        sides = [radon for one in found for radon in (one, one.turned())]
+        fitting = [radon for radon in sides if set(radon.inside) <= set(tokens)]
+        return next((radon for radon in fitting if radon.holds(self.columns, self.bias)), None)
 
     def _exact(self, support: Iterable[int]) -> list[Radon]:
         """The partitions of exact dependencies among some columns."""

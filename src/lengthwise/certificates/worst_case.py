@@ -168,7 +168,7 @@ class _Best:
         """Decide exactly every pair that is left of a row, and take the least input of those that attain the value."""
         row, floats = self.search.exact.row(last), self.search.floats.get(last)
         programme = Programme(row, self.value)
-        ties: dict[int, bool] = {}  # whether a kind attains the value; those not listed are undecided
+        ties: dict[int, bool] = {}  # kinds proved not below the value, and whether they attained it when decided
         for pairs in left:
             kept = pairs if floats is None else self._prune(floats, pairs, improve=False)
             for i, j in zip(kept.i.tolist(), kept.j.tolist(), strict=True):
@@ -178,7 +178,7 @@ class _Best:
                 total, tokens = programme.lowest(i, j, kept.inside, self.length)
                 while total < 0:
                     self._offer(tokens)
-                    programme, ties = Programme(row, self.value), {}
+                    programme = Programme(row, self.value)
                     total, tokens = programme.lowest(i, j, kept.inside, self.length)
                 if total == 0:
                     self.tokens = min(self.tokens, tokens)

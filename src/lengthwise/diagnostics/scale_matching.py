@@ -15,7 +15,8 @@ def inverse_temperature(
     Logits are first divided by their spread, so that the bracket, and with it the matched model, is the same however
     loud the logits are, even where they are so right that no finite scale is best. The mean is convex in b: Newton's
     step where it stays inside the bracket of the root of the derivative, the middle of the bracket (in log b)
-    otherwise. Fit it on TRAINED lengths; a model whose logits do not vary keeps 1. (docs/theory.md, "Why length hurts".)
+    otherwise. Fit it on TRAINED lengths; a model whose logits do not vary keeps 1. (docs/theory.md,
+    "Why length hurts".)
 
     >>> targets = torch.tensor([[[0.7, 0.2, 0.1]]], dtype=torch.float64)
     >>> round(inverse_temperature(targets.log() * 4, targets).item(), 6)

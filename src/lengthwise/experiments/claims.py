@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 def _dispersion(experiment: Experiment) -> Slope:
     task = experiment.task
     lengths = tuple(s for s in experiment.lengths if s >= task.trained_length)
+    if len(lengths) < 2:  # trained on all lengths but the last: the slope is taken where there is one
+        lengths = experiment.lengths[-2:]
     return Slope(metric="displacement", lengths=lengths, arm=Arm(variant="no norm"), inside=(-1.1, -0.9))
 
 

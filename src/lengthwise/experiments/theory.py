@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-
 from lengthwise.experiments.building import ModelOf, Start
 from lengthwise.experiments.experiment import Claim, Experiment, Measuring, Variant
 from lengthwise.models import MinimalTransformer
@@ -18,7 +16,9 @@ STILL = Plan(phases=(Phase(steps=1, rates={"all": 0.0}),), optimiser=SGD(), batc
 TRAINED = Plan(phases=(Phase(steps=1500, rates={"all": 1e-2}),), optimiser=Adam(), batch=64)
 
 
-def _order(variant: str, low: float, high: float, metric: str = "certified_order", weights: str = "raw") -> Check:
+def _order(
+    variant: str, low: float | None, high: float, metric: str = "certified_order", weights: str = "raw"
+) -> Check:
     return Check(arm=Arm(variant=variant, weights=weights), metric=metric, lengths=(None,), low=(low,), high=(high,))
 
 
@@ -43,12 +43,12 @@ DIMENSIONS = Claim(
             ),
             _equal("minimal, d = 7", "legal_spread", (0.0,) * len(LENGTHS)),
             *(
-                _order(f"trained, d = {d}", -inf, d // 2, "readout_order", w)
+                _order(f"trained, d = {d}", None, d // 2, "readout_order", w)
                 for d in NARROW
                 for w in ("raw", "ema@0.99")
             ),
             *(
-                _order(f"trained, d = {d}", -inf, d // 2, "certified_order", w)
+                _order(f"trained, d = {d}", None, d // 2, "certified_order", w)
                 for d in NARROW
                 for w in ("raw", "ema@0.99")
             ),

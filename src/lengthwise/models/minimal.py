@@ -53,7 +53,8 @@ class MinimalTransformer(nn.Module):
         residual_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        key_width, value_width = key_width or width, value_width or width
+        key_width = width if key_width is None else key_width
+        value_width = width if value_width is None else value_width
         for size, value in {
             "vocabulary": vocabulary,
             "width": width,
@@ -87,12 +88,15 @@ class MinimalTransformer(nn.Module):
         norm = ("norm.*",) if any(True for _ in self.norm.parameters()) else ()
         return {"attention": ("query", "key"), "output": ("embedding", "value", "output", "unembedding", *norm)}
 
+    def extra_repr(self) -> str:
+        return f"norm={self.norm_place!r}, scaling={self.scaling!r}"
+
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         x = self.embedding_dropout(self.embedding[tokens])
         mixed = self.attend(self.norm(x) if self.norm_place == "pre" else x, mask)
         state = x + self.residual_dropout(mixed)
         logits = (self.norm(state) if self.norm_place == "post" else state) @ self.unembedding
-        return logits * self._lengths(tokens, mask) if self.scaling == "length logits" else logits
+        return logits * self._lengths(logits[..., 0], mask) if self.scaling == "length logits" else logits
 
     def attend(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """What each position reads of itself and the positions before it: `(b, s, d)` to `(b, s, d)`."""
@@ -104,6 +108,7 @@ class MinimalTransformer(nn.Module):
         return mixed * lengths if self.scaling == "sum" else mixed
 
     @staticmethod
-    def _lengths(tokens: Tensor, mask: Tensor | None) -> Tensor:
-        seen = torch.ones_like(tokens, dtype=torch.float32) if mask is None else mask.float()
+    def _lengths(like: Tensor, mask: Tensor | None) -> Tensor:
+        """How many tokens each position has seen, `(b, s, 1)`, in the type of `like` `(b, s)`."""
+        seen = torch.ones_like(like) if mask is None else mask.to(like.dtype)
         return seen.cumsum(-1).clamp_min(1).unsqueeze(-1)

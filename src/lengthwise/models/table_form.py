@@ -26,14 +26,20 @@ class Seen:
     lengths: Float[Tensor, "*r p 1"]
 
     @staticmethod
-    def of(tokens: Tensor, vocabulary: int, last_only: bool, mask: Tensor | None = None) -> Seen:
+    def of(
+        tokens: Tensor,
+        vocabulary: int,
+        last_only: bool,
+        mask: Tensor | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> Seen:
         """Counts at every position of `(..., b, s)` tokens (p = b s queries), or at the last (p = b).
 
         >>> Seen.of(torch.tensor([[2, 0, 2]]), 3, last_only=True).log_counts.exp()
         tensor([[1., 0., 2.]])
         """
-        present = torch.zeros(*tokens.shape, vocabulary, device=tokens.device)
-        present.scatter_(-1, tokens.unsqueeze(-1), 1.0 if mask is None else mask.float().unsqueeze(-1))
+        present = torch.zeros(*tokens.shape, vocabulary, device=tokens.device, dtype=dtype)
+        present.scatter_(-1, tokens.unsqueeze(-1), 1.0 if mask is None else mask.to(dtype).unsqueeze(-1))
         if last_only:
             counts = present.sum(-2)
             last = tokens[..., -1] if mask is None else tokens.gather(-1, mask.long().sum(-1, keepdim=True) - 1)[..., 0]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from lengthwise.errors import InputError
 from lengthwise.runs.files import read_json, write_json
 from lengthwise.runs.folder import RunFolder
 from lengthwise.runs.tensors import load_tensors, save_tensors
@@ -34,4 +35,7 @@ class Checkpoints:
         return load_tensors(self.path, self.config)
 
     def _known(self) -> dict[str, int]:
-        return read_json(self.index) if self.index.is_file() else {}
+        known = read_json(self.index) if self.index.is_file() else {}
+        if not isinstance(known, dict):
+            raise InputError(f"{self.index}: expected a JSON object that names the checkpoints, found {known!r}")
+        return known

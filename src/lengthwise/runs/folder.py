@@ -60,7 +60,7 @@ class RunFolder:
             if not resume:
                 raise InputError(f"{path} holds this run already; add --resume to continue it, or choose another --out")
             return folder
-        if path.exists() and (not path.is_dir() or any(p for p in path.iterdir() if p.name != ".lock")):
+        if path.exists() and (not path.is_dir() or any(not _ours(p.name) for p in path.iterdir())):
             raise InputError(f"{path} is not a run folder; expected a new or empty place for --out")
         write_json(path / "config.json", config)
         return folder
@@ -135,11 +135,20 @@ def difference(old: Any, new: Any, at: str = "") -> str | None:
         return None
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(k for k in new if k not in old)]:
-            if found := difference(old.get(key), new.get(key), f"{at}.{key}" if at else key):
+            place = f"{at}.{key}" if at else key
+            if key not in old or key not in new:
+                was, now = (repr(side[key]) if key in side else "not there" for side in (old, new))
+                return f"its {place} is {was}, now {now}"
+            if found := difference(old[key], new[key], place):
                 return found
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return next(d for i, (a, b) in enumerate(zip(old, new, strict=True)) if (d := difference(a, b, f"{at}.{i}")))
     return f"its {at} is {old!r}, now {new!r}"
+
+
+def _ours(name: str) -> bool:
+    """Whether a file is one that a killed process of ours may have left in a place that holds no run yet."""
+    return name == ".lock" or (name.startswith(".") and name.endswith(".partial"))
 
 
 def slug(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from lengthwise.statistics.exact import Exact
 from lengthwise.statistics.intervals import LEAST_REPLICATES, Interval, log_slope, mean_interval
@@ -23,9 +23,9 @@ class Paired(Frozen):
 
     kind: Literal["paired"] = "paired"
     metric: str
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...] = Field(min_length=1)
     better: Arm
-    than: tuple[Arm, ...]
+    than: tuple[Arm, ...] = Field(min_length=1)
     direction: Literal["less", "greater"] = "less"
 
     @property
@@ -63,7 +63,8 @@ class Paired(Frozen):
 
     def _difference(self, curve: pl.DataFrame, arm: Arm, length: int, metric: str) -> tuple[Interval | None, int]:
         better, than = (replicate_values(curve, a, metric, [length])[:, 0] for a in (self.better, arm))
-        return _interval(better - than)
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is no value, and counted as such
+            return _interval(better - than)
 
 
 class Slope(Frozen):
@@ -71,9 +72,16 @@ class Slope(Frozen):
 
     kind: Literal["slope"] = "slope"
     metric: str
-    lengths: tuple[int, ...]
+    lengths: tuple[int, ...] = Field(min_length=2)
     arm: Arm
     inside: tuple[float, float]
+
+    @field_validator("inside")
+    @classmethod
+    def _ascends(cls, inside: tuple[float, float]) -> tuple[float, float]:
+        if not inside[0] < inside[1]:
+            raise ValueError(f"inside {inside}: expected the lower end first")
+        return inside
 
     @property
     def arms(self) -> tuple[Arm, ...]:

@@ -74,5 +74,6 @@ class Batch:
         if self.mask is None:
             return outputs[..., -1, :]
         last = self.mask.long().sum(-1) - 1
-        index = last[..., None, None].expand(*last.shape, 1, outputs.shape[-1])
+        models = outputs.shape[:-2]  # an axis of models stands in the mask as an axis of length 1, if it does at all
+        index = last.expand(models)[..., None, None].expand(*models, 1, outputs.shape[-1])
         return outputs.gather(-2, index).squeeze(-2)

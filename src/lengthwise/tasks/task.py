@@ -67,14 +67,14 @@ def mean_loss(outputs: Tensor, batch: Batch, loss: LossName, leading: int = 0) -
     1.3863
     """
     example_axes = outputs.shape[leading:-1]
-    labels = batch.labels.expand(*outputs.shape[:-1], *batch.labels.shape[len(outputs.shape) - 1 :])
     if loss == "cross-entropy":
+        labels = batch.labels.expand(outputs.shape[:-1])
         flat = torch.nn.functional.cross_entropy(
             outputs.reshape(-1, outputs.shape[-1]), labels.reshape(-1), reduction="none"
         )
         losses = flat.view(outputs.shape[:-1])
     else:
-        losses = (outputs - labels).square().mean(-1)
+        losses = (outputs - batch.labels).square().mean(-1)
     axes = tuple(range(leading, leading + len(example_axes)))
     if batch.mask is None or batch.position == "last":
         return losses.mean(axes)

@@ -19,6 +19,11 @@ class _Average(BaseModel):
         """The settings that may differ between models of one population."""
         return {k: float(v) for k, v in self.model_dump().items() if k not in ("kind", "every")}
 
+    def _unusual(self, *told: str) -> str:
+        """The settings that are not the defaults, for a name; those `told` already are left out."""
+        fields = {k: f.default for k, f in type(self).model_fields.items() if k not in told}
+        return "".join(f" {k}={getattr(self, k)}" for k, default in fields.items() if getattr(self, k) != default)
+
 
 class EMA(_Average):
     """Exponential moving average: `bar <- d_t bar + (1 - d_t) w`, `d_t = min(decay, (1 + t) / (10 + t))`.
@@ -38,7 +43,7 @@ class EMA(_Average):
 
     @property
     def name(self) -> str:
-        return f"ema@{self.decay:g}" + ("" if self.warmup else " no warm-up")
+        return f"ema@{self.decay:.10g}" + self._unusual("kind", "decay")
 
     def update(self, w: Tensor, state: State, step: int, n: dict[str, Tensor]) -> State:
         t = step // self.every - 1
@@ -80,7 +85,7 @@ class BEMA(_Average):
 
     @property
     def name(self) -> str:
-        return "bema" if self.variant == "paper" else "bema-reference"
+        return ("bema" if self.variant == "paper" else "bema-reference") + self._unusual("kind", "variant")
 
     def numbers(self) -> dict[str, float]:
         return {k: float(getattr(self, k)) for k in ("kappa", "eta", "rho", "gamma", "burn_in")}

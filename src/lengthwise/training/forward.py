@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from lengthwise.models import Dropout, MinimalTransformer, Seen, TableForm
@@ -40,12 +40,15 @@ class TableForward:
         assert isinstance(module, MinimalTransformer)
         self.form = TableForm(module)
         self.vocabulary, self.width = module.embedding.shape
+        self.dtype = module.embedding.dtype
+        frozen = [name for name, p in module.named_parameters() if not p.requires_grad]
+        self.frozen = {k: population.constants[k].unflatten(0, population.shape) for k in frozen}
         places = dropouts(module) if training else {}
         self.rates = {k: population.constants[f"{k}.rate"].view(population.shape) for k in places}
 
     def seen(self, batch: Batch) -> Seen:
         """What the tables read of a batch."""
-        return Seen.of(batch.inputs, self.vocabulary, batch.position == "last", batch.mask)
+        return Seen.of(batch.inputs, self.vocabulary, batch.position == "last", batch.mask, self.dtype)
 
     def noise_shapes(self, batch: Batch) -> dict[str, tuple[int, ...]]:
         queries = batch.labels[0].numel()
@@ -54,7 +57,7 @@ class TableForward:
 
     def __call__(self, weights: Mapping[str, Tensor], batch: Batch, noise: Noise, training: bool) -> Tensor:
         dropout = {place: (noise[place], self.rates[place]) for place in self.rates} if training else {}
-        logits = self.form(weights, self.seen(batch), dropout)
+        logits = self.form({**weights, **self.frozen}, self.seen(batch), dropout)
         return logits.view(*logits.shape[:2], *batch.labels.shape[1:], -1)
 
 
@@ -90,7 +93,8 @@ class VmapForward:
         lent = {f"{place}.noise": self._each(x) for place, x in noise.items()}
         outputs = self._map(state, lent, *(self._each(x) for x in self._arguments(batch)))
         self.module.eval()
-        return batch.answers(outputs.view(r, m, *outputs.shape[1:]))
+        answers = batch.map(self._each).answers(outputs)
+        return answers.view(r, m, *answers.shape[1:])
 
     def _map(self, state: dict[str, Tensor], lent: dict[str, Tensor], *arguments: Tensor) -> Tensor:
         one = lambda s, n, *a: functional_call(self.module, {**s, **n}, a)  # noqa: E731
@@ -127,7 +131,7 @@ def choose_forward(
     tokens repeat; vmap serves what it can; the loop serves the rest.
     """
     module = population.template
-    if isinstance(module, MinimalTransformer):
+    if type(module) is MinimalTransformer:  # a subclass may compute something else
         embedding = isinstance(module.embedding_dropout, Dropout)
         repeats = isinstance(module.attention_dropout, Dropout) and not task.distinct
         if not training or not (embedding or repeats):
@@ -145,18 +149,11 @@ def choose_forward(
 
 def _probe(forward: VmapForward, population: Population, batch: Batch, training: bool) -> None:
     before = {k: v.clone() for k, v in population.constants.items()}
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        weights = population.layout.views(population.weights, population.shape)
-        noise = {k: torch.zeros(len(batch.inputs), *s) for k, s in forward.noise_shapes(batch).items()}
-        forward(weights, batch, {k: v.to(batch.inputs.device) for k, v in noise.items()}, training)
-    for name, value in before.items():
-        population.constants[name].copy_(value)
-
-
-def own_randomness(module: nn.Module) -> bool:
-    """Whether a module draws random numbers of its own while training (PyTorch's dropout layers).
-
-    >>> own_randomness(nn.Sequential(nn.Linear(1, 1), nn.Dropout(0.1)))
-    True
-    """
-    return any(isinstance(layer, nn.modules.dropout._DropoutNd) and layer.p > 0 for layer in module.modules())
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            weights = population.layout.views(population.weights, population.shape)
+            noise = {k: torch.zeros(len(batch.inputs), *s) for k, s in forward.noise_shapes(batch).items()}
+            forward(weights, batch, {k: v.to(batch.inputs.device) for k, v in noise.items()}, training)
+    finally:  # also after an attempt that vmap refused half-way
+        for name, value in before.items():
+            population.constants[name].copy_(value)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from lengthwise.errors import InputError
 from lengthwise.training.groups import check_rates
 from lengthwise.training.optimisers import Adam, Optimiser
 
@@ -23,10 +24,10 @@ class Schedule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    peak: float = Field(ge=0)
+    peak: float = Field(ge=0, allow_inf_nan=False)
     warmup: int = Field(default=0, ge=0)
     shape: Literal["constant", "linear", "cosine"] = "constant"
-    final: float = Field(default=0.0, ge=0)
+    final: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
     def rates(self, steps: int) -> np.ndarray:
         """The rate at each step 0..steps-1 of the phase."""
@@ -128,3 +129,15 @@ def compile_plans(plans: Sequence[Plan], groups: Mapping[str, Sequence[str]]) ->
                     reset[m, g, start] = not phase.carry
             start += phase.steps
     return Schedules(rate, active, reset, np.array([plan.steps for plan in plans]))
+
+
+def check_lengths(plans: Sequence[Plan], default: int) -> None:
+    """Raise InputError unless all plans train on the same lengths at every step that they share.
+
+    >>> plan = Plan(phases=(Phase(steps=1, rates={"all": 0.1}),))
+    >>> check_lengths([plan, Plan(phases=(Phase(steps=2, rates={"all": 0.1}, lengths=4),))], default=4)
+    """
+    longest = max(plans, key=lambda plan: plan.steps).lengths(default)
+    for plan in plans:
+        if (plan.lengths(default) != longest[: plan.steps]).any():
+            raise InputError("plans of one population: expected the same lengths at every step")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lengthwise.errors import InputError
+from lengthwise.models.dropout import dropouts
 from lengthwise.tasks.randomness import integer_seed
 from lengthwise.training.averages import BEMA, EMA
 from lengthwise.training.groups import Globs
@@ -26,6 +27,11 @@ class Member:
     build: Build
     plan: Plan
     averages: tuple[EMA | BEMA, ...] = ()
+
+    def module(self) -> nn.Module:
+        """A module of this variant, without the wrapper of torch.compile: we compile whole populations."""
+        built = self.build()
+        return getattr(built, "_orig_mod", built)
 
 
 @dataclass
@@ -58,18 +64,13 @@ class Population:
     ) -> Population:
         """A population at its initial weights, drawn from (seed, replicate).
 
-        Errors: InputError if members differ in the shape of their modules, optimiser kind, batch, or lengths.
+        Errors: InputError if members differ in more than numbers (`check_alike`).
         """
-        check_alike([member.plan for member in members])
-        modules = [[seeded(m.build, integer_seed(seed, r, 0, "initial weights")) for m in members] for r in replicates]
+        modules = [[seeded(m.module, integer_seed(seed, r, 0, "initial weights")) for m in members] for r in replicates]
         template = modules[0][0]
         layout = Layout.of(template, globs)
         for row in modules:
-            for module, member in zip(row, members, strict=True):
-                if Layout.of(module, globs) != layout:
-                    raise InputError(
-                        f"variant {member.name!r}: its parameters differ in shape from {members[0].name!r}'s"
-                    )
+            check_alike(members, row, [Layout.of(module, globs) for module in row])
         flat = [module for row in modules for module in row]
         weights = torch.stack([layout.row(module) for module in flat]).to(device)
         constants = {
@@ -96,7 +97,7 @@ class Population:
         True
         """
         row = (self.weights if weights is None else weights)[index : index + 1]
-        module = self.members[index % len(self.members)].build()
+        module = self.members[index % len(self.members)].module()
         values = {
             **self.layout.views(row.to(self.layout.dtype)),
             **{k: v[index : index + 1] for k, v in self.constants.items()},
@@ -116,18 +117,26 @@ def seeded(build: Build, seed: int) -> nn.Module:
         return build()
 
 
-def check_alike(plans: Sequence[Plan]) -> None:
-    """Raise InputError unless the plans can train together: optimiser kind, batch and lengths agree at every step."""
-    first = plans[0]
-    for plan in plans[1:]:
-        if plan.optimiser.kind != first.optimiser.kind or plan.batch != first.batch:
+def check_alike(members: Sequence[Member], modules: Sequence[nn.Module], layouts: Sequence[Layout]) -> None:
+    """Raise InputError unless the members can train together, and differ in numbers only.
+
+    Modules are told apart by the shapes of their parameters and by what PyTorch prints of them.
+    """
+    first = members[0]
+    averages = [[(a.kind, getattr(a, "variant", ""), a.every) for a in member.averages] for member in members]
+    for k, member in enumerate(members):
+        if member.plan.optimiser.kind != first.plan.optimiser.kind or member.plan.batch != first.plan.batch:
             raise InputError("plans of one population: expected one optimiser kind and one batch size")
-        shared = min(plan.steps, first.steps)
-        if (plan.lengths(0)[:shared] != first.lengths(0)[:shared]).any():
-            raise InputError("plans of one population: expected the same lengths at every step")
+        if averages[k] != averages[0]:
+            raise InputError("averages of one population: expected the same kinds, variants and steps between updates")
+        if layouts[k] != layouts[0]:
+            raise InputError(f"variant {member.name!r}: its parameters differ in shape from {first.name!r}'s")
+        if repr(modules[k]) != repr(modules[0]):
+            raise InputError(f"variant {member.name!r}: its module is not {first.name!r}'s, though of the same shape")
 
 
 def _constants(module: nn.Module) -> Mapping[str, Tensor]:
     frozen = {name: p.detach() for name, p in module.named_parameters() if not p.requires_grad}
-    buffers = {name: b for name, b in module.named_buffers() if not name.endswith("noise")}
+    lent = {f"{place}.noise" for place in dropouts(module)}
+    buffers = {name: b for name, b in module.named_buffers() if name not in lent}
     return {**frozen, **buffers}

@@ -12,9 +12,9 @@ from lengthwise.tasks import Batch, Task, mean_loss
 from lengthwise.tasks.randomness import integer_seed, stream
 from lengthwise.training.averages import Averages, where
 from lengthwise.training.compilation import compiled_or_eager
-from lengthwise.training.forward import choose_forward, own_randomness
+from lengthwise.training.forward import TableForward, choose_forward
 from lengthwise.training.optimisers import OPTIMISERS, State
-from lengthwise.training.plan import compile_plans
+from lengthwise.training.plan import check_lengths, compile_plans
 from lengthwise.training.population import Population
 
 
@@ -39,14 +39,16 @@ class Trainer:
         self.plan, self.steps_done, device = plans[0], 0, population.weights.device
         schedules = compile_plans(plans, population.layout.groups)
         self.schedules, self.total = schedules, schedules.total
+        check_lengths(plans, task.trained_length)
         longest = max(plans, key=lambda plan: plan.steps)
         self.lengths = longest.lengths(task.trained_length)
         self.rule = OPTIMISERS[plans[0].optimiser.kind]
         n, groups = population.size, len(population.layout.groups)
         numbers = [plan.optimiser.numbers() for plan in plans] * len(population.replicates)
-        like = {"dtype": population.weights.dtype, "device": device}
+        wide = torch.float64 if population.weights.dtype == torch.float64 else torch.float32
+        like = {"dtype": wide, "device": device}  # .999 in bfloat16 is 1
         self.numbers = {k: torch.tensor([[row[k]] for row in numbers], **like) for k in numbers[0]}
-        self.slots: State = {slot: torch.zeros_like(population.weights) for slot in self.rule.slots}
+        self.slots: State = {slot: torch.zeros_like(population.weights, dtype=wide) for slot in self.rule.slots}
         self.counts = torch.zeros(n, groups, **like)
         self.failed_at = torch.full((n,), -1, device=device)
         specs = [list(row) for row in zip(*(member.averages for member in population.members), strict=True)]
@@ -57,7 +59,9 @@ class Trainer:
         if compiled:
             self.losses, notice = compiled_or_eager(self._losses, device)
             self.notices += [notice] if notice else []
-        self.reseeds = own_randomness(population.template)
+        # Only our table form is known to do nothing besides its answer: draw random numbers, move buffers.
+        self.reseeds = not isinstance(self.forward, TableForward)
+        self.moves_buffers = self.reseeds and bool(population.constants)
 
     def batch(self, step: int) -> Batch:
         """The training batch of a step: one draw for each replicate, shared by its members."""
@@ -85,6 +89,7 @@ class Trainer:
         names = [name for group in moving for name in layout.groups[group]]
         for name in names:
             views[name].requires_grad_()
+        kept = {name: value.clone() for name, value in population.constants.items()} if self.moves_buffers else {}
         with torch.random.fork_rng(devices=[], enabled=self.reseeds):
             if self.reseeds:
                 torch.manual_seed(integer_seed(self.seed, 0, step, "module"))
@@ -95,10 +100,13 @@ class Trainer:
         running = self._running(step) & (self.failed_at < 0)
         self.failed_at = torch.where(running & ~losses.isfinite(), step, self.failed_at)
         alive = running & losses.isfinite()
+        for name, value in kept.items():  # the buffers of a model that rests rest too
+            population.constants[name] = _chosen(alive, population.constants[name], value)
         for group in moving:
             members = layout.groups[group]
             self._move(group, layout.gather([by_name[name] for name in members], members), step, alive)
         self.steps_done += 1
+        self._check_ends(step, alive)
         self.averages.update(population.weights, self.steps_done, None if alive.all() else alive.unsqueeze(1))
         return torch.where(running, losses, torch.nan)
 
@@ -111,18 +119,25 @@ class Trainer:
         index, at = list(self.population.layout.groups).index(group), self.population.layout.columns[group]
         active = self._each(self.schedules.active[:, index, step]) & alive
         reset = self._each(self.schedules.reset[:, index, step])
-        keep = (~(reset & active)).to(gradient.dtype)
+        fresh = reset & active
         chosen = None if active.all() else active.unsqueeze(1)
-        state = {k: v[:, at] * keep.unsqueeze(1) for k, v in self.slots.items()}
-        count = self.counts[:, index] * keep + active
-        rate = self._each(self.schedules.rate[:, index, step]).to(gradient.dtype).unsqueeze(1)
-        old = self.population.weights[:, at]
+        state = {k: torch.where(fresh.unsqueeze(1), 0.0, v[:, at]) for k, v in self.slots.items()}
+        count = torch.where(fresh, 0.0, self.counts[:, index]) + active
+        rate = self._each(self.schedules.rate[:, index, step]).to(self.counts.dtype).unsqueeze(1)
+        old, gradient = self.population.weights[:, at], gradient.to(self.counts.dtype)
         safe = count.clamp(min=1).unsqueeze(1)
-        new, slots = self.rule.update(old, gradient, state, safe, rate, self.numbers)
+        new, slots = self.rule.update(old.to(gradient.dtype), gradient, state, safe, rate, self.numbers)
         self.population.weights[:, at] = where(chosen, new, old)
         for slot, value in slots.items():
             self.slots[slot][:, at] = where(chosen, value, self.slots[slot][:, at])
         self.counts[:, index] = torch.where(active, count, self.counts[:, index])
+
+    def _check_ends(self, step: int, alive: Tensor) -> None:
+        """Mark models that fail in their last step: no loss comes after it to tell."""
+        ending = self._each(self.schedules.steps == step + 1)
+        if ending.any():
+            finite = self.population.weights.isfinite().all(1)
+            self.failed_at = torch.where(alive & ending & ~finite, step, self.failed_at)
 
     def _running(self, step: int) -> Tensor:
         return self._each(self.schedules.steps > step)
@@ -167,3 +182,8 @@ class Trainer:
                 self.averages.states[int(index)][slot] = state[name].to(device)
             else:
                 mine.copy_(state[name])
+
+
+def _chosen(models: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    """`new` for the models `(n,)` that are chosen and `old` for the others; the leading axis is that of the models."""
+    return torch.where(models.view(-1, *[1] * (new.dim() - 1)), new, old)
