@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,9 +93,7 @@ def tables_at(model: MinimalTransformer, length: int) -> Tables:
     else:
         stacked = {name: value[None, None] for name, value in weights.items()}
         tables = Tables(*(table[0, 0].numpy() for table in TableForm(model).tables(stacked)))
-    # The module takes the logarithm in float32, and it is the module that is certified.
-    log = torch.tensor(float(length)).log().item()
-    factors = {"log-length scores": (log, 1, 1), "sum": (1, 1, length), "length logits": (1, length, length)}
+    factors = {"log-length scores": (log(length), 1, 1), "sum": (1, 1, length), "length logits": (1, length, length)}
     return Tables(*(f * t for f, t in zip(factors.get(model.scaling, (1, 1, 1)), vars(tables).values(), strict=True)))
 
 
