@@ -53,6 +53,9 @@ def refused(capsys, *arguments: str) -> str:
         (["run"], "Missing argument"),
         (["reproduce", "sc.post-nrom"], "unknown claim 'sc.post-nrom': did you mean 'sc.post-norm'"),
         (["report", "nowhere"], "expected a run folder"),
+        (["language", "(a|b"], "'(' at character 1 is never closed"),
+        (["language", "(ab)*", "--sample", "3", "--length", "5"], "nearest lengths with one are 4 and 6"),
+        (["certify", "nowhere"], "no such file or folder"),
         (["lsit"], "No such command"),
     ],
 )
