@@ -141,6 +141,8 @@ class Record:
         """What was proved over all inputs, a value for each certified replicate; at the last step by default."""
         where = pl.col("length").is_null() if length is None else pl.col("length") == length
         rows = self._proved.filter(where, variant=variant, weights=weights, metric=metric)
+        if rows.is_empty():
+            return np.empty(0)
         chosen = rows.filter(pl.col("step") == (rows["step"].max() if step is None else step))
         return chosen.sort("replicate")["value"].to_numpy()
 
