@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from lengthwise.certificates import Tables, Weights, certify_sign, counterexample, minimal, worst_cases
-from lengthwise.diagnostics.worst_inputs import Answers, Limits, shortest_failure, worst_inputs
+from lengthwise.diagnostics.worst_inputs import (
+    Answers,
+    Limits,
+    _Judge,
+    _Search,
+    absent,
+    shortest_failure,
+    worst_inputs,
+)
 from lengthwise.errors import InputError
 from lengthwise.experiments.certifying import SHAPES, certify_model
 from lengthwise.models import MinimalTransformer
@@ -108,6 +118,19 @@ def test_orders_are_searched_unless_told_that_they_do_not_matter() -> None:
     assert found.tokens == tuple(sorted(found.tokens))  # one order of 40,320
     assert found.displacement == pytest.approx(1.0 - 0.4 * 7)
     assert worst_inputs(ascending, 9, [3], limits=WITHOUT_ORDER)[0].displacement == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("order", [True, False])
+def test_neighbours_differ_in_one_token_or_one_exchange(order: bool) -> None:
+    limits, start = Limits(order=order), (1, 4, 0)
+    search = _Search(_Judge(ascending, absent(6), "cpu"), 6, 3, limits, np.random.default_rng(0))
+    expected = set()
+    for other in permutations(range(6), 3):
+        apart = [k for k in range(3) if other[k] != start[k]]
+        exchanged = len(apart) == 2 and set(other) == set(start) and (order or 2 in apart)
+        if len(apart) == 1 or exchanged:
+            expected.add(limits.named(other))
+    assert set(search._neighbours(start)) == expected
 
 
 @pytest.mark.parametrize("order", [True, False])

@@ -235,6 +235,9 @@ def test_tensors_make_a_model_or_say_why_not() -> None:
     assert certify_model(model_of_tensors({**tensors, "residual_dropout.rate": torch.ones(())})) == certify_model(
         noisy()
     )
+    state = torch.get_rng_state()
+    assert torch.equal(model_of_tensors(tensors).value, tensors["value"])
+    assert torch.equal(torch.get_rng_state(), state)
     half = {name: x.bfloat16() for name, x in tensors.items()}
     assert torch.equal(model_of_tensors(half).value, tensors["value"].bfloat16().double())
     for change, expected in (
@@ -257,8 +260,10 @@ def test_the_readout_law_knows_of_the_norm() -> None:
         law = readout_of(model)
         dimensions[name] = (law.dimension, law.affine_rank, law.largest_length == V - 1)
     assert dimensions == {"none": (4, 4, True), "layer": (3, 3, False), "rms": (4, 4, True)}
+    torch.manual_seed(6)
     biased = MinimalTransformer(V, 3, norm="post", norm_kind="layer")
+    without = readout_of(biased)
     biased.norm.get_parameter("bias").data.uniform_(-1, 1)
     weight, bias = (biased.norm.get_parameter(name).detach().double().numpy() for name in ("weight", "bias"))
     U = biased.unembedding.detach().double().numpy()
-    assert readout_of(biased) == readout_law(U, bias @ U, "layer", weight)
+    assert readout_of(biased) == readout_law(U, bias @ U, "layer", weight) != without

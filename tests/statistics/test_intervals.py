@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
 
 from lengthwise.errors import InputError
 from lengthwise.statistics import Interval, log_slope, mean_interval
@@ -30,6 +31,21 @@ def test_a_null_effect_is_found_in_no_more_than_27_of_200_repetitions(kind: str,
     found = sum(mean_interval(row, resamples=2000).excludes(mean) for row in draws)
     assert found <= 27
     assert found >= 1 or kind == "heavy tails"  # an interval that never misses is too wide
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+def test_a_handful_of_normal_values_keeps_its_level_too(n: int) -> None:
+    draws = np.random.default_rng(n).normal(3, 2, (200, n))
+    assert 1 <= sum(mean_interval(row, resamples=2000).excludes(3.0) for row in draws) <= 27
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_a_handful_of_values_has_student_s_interval(n: int) -> None:
+    row = np.random.default_rng(n).normal(size=n)
+    expected = ttest_1samp(row, 0).confidence_interval(0.9)
+    interval = mean_interval(row, level=0.9)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.statistical

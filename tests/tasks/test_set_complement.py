@@ -69,10 +69,10 @@ def test_measured_inputs_and_labels_are_uniform(length: int) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"vocabulary": 1, "s_train": 1}, "vocabulary"),
+        ({"vocabulary": 1, "s_train": 1}, "greater than or equal to 2"),
         ({"vocabulary": 4, "s_train": 4}, "s_train 4"),
         ({"vocabulary": 4, "s_train": 0}, "s_train"),
-        ({"vocabulary": 4, "s_trian": 2}, "s_trian"),
+        ({"vocabulary": 20, "s_trian": 2}, "s_trian"),
     ],
 )
 def test_impossible_settings_are_refused_by_name(settings: dict[str, int], says: str) -> None:

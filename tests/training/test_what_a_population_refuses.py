@@ -22,6 +22,21 @@ def model(**settings: Any) -> Any:
     return lambda: MinimalTransformer(6, width=5, **settings)
 
 
+class Scaled(nn.Module):
+    """A setting that is neither a parameter nor a buffer, and that PyTorch does not print."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor, self.table = factor, nn.Embedding(6, 6)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.factor * self.table(tokens)
+
+
+def scaled(factor: float) -> Any:
+    return lambda: Scaled(factor)
+
+
 def own_dropout(rate: float) -> Any:
     return lambda: nn.Sequential(nn.Embedding(6, 6), nn.Dropout(rate), nn.Linear(6, 6))
 
@@ -53,10 +68,16 @@ PAIRS: dict[str, tuple[list[Member], str]] = {
     ),
     "kinds of models": ([Member("a", model(), ONE), Member("b", model(scaling="sum"), ONE)], "'b'"),
     "rates of PyTorch's own dropout": ([Member(str(r), own_dropout(r), ONE) for r in (0.1, 0.5)], "'0.5'"),
+    "settings that are not printed": ([Member(str(f), scaled(f), ONE) for f in (0.1, 0.5)], "'0.5'"),
 }
 
 
-@pytest.mark.parametrize("what", PAIRS)
+PLAIN = pytest.mark.xfail(strict=True, reason="modules are told apart by what is printed of them")
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(w, marks=PLAIN) if w == "settings that are not printed" else w for w in PAIRS]
+)
 def test_members_that_differ_in_more_than_numbers(lab: SimpleNamespace, what: str) -> None:
     members, says = PAIRS[what]
     with pytest.raises(InputError, match=says) as caught:
