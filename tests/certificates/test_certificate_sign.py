@@ -33,9 +33,12 @@ def test_the_sign_is_that_of_the_model_on_every_input(norm: Norm, seed: int) -> 
     weights, gain = Weights(*noisy), draw.uniform(0.1, 4.0, 4)
     certificate = certify_sign(weights, gain, norm)
     for row in certificate.lengths:
-        signs = []
+        signs, tables = [], sign_tables(weights, gain, norm)
         for tokens in permutations(range(5), row.length):
             logits = post_norm_logits(weights, gain, norm, list(tokens))
+            share = tables.logits(tokens) / logits
+            assert share.min() > 0
+            assert share == pytest.approx(np.full(5, share[0]))
             signs.append(np.delete(logits, tokens).min() > logits[list(tokens)].max())
         assert row.ordered == all(signs)
         assert (row.worst_displacement, row.legal_spread, row.tv_bound) == (None, None, None)

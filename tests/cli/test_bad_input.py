@@ -132,7 +132,7 @@ tiny = Experiment(
 def test_out_that_holds_a_run(capsys, tmp_path):
     out, file = tmp_path / "run", tmp_path / "tiny.py"
     file.write_text(TINY)
-    words = ["run", file, "--out", out]
+    words = ["run", file, "--no-page", "--out", out]
     assert call(capsys, *words)[0] == 0
     before = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
     assert "holds this run already; add --resume" in refused(capsys, *words)
@@ -151,7 +151,7 @@ def test_out_that_holds_a_run(capsys, tmp_path):
         assert expected in refused(capsys, *words, "--resume")
         checkpoint.write_bytes(before[checkpoint])
     foreign = tmp_path / "other"
-    again = ["run", file, "--out", foreign, "--set", "seed=9"]
+    again = ["run", file, "--no-page", "--out", foreign, "--set", "seed=9"]
     assert call(capsys, *again)[0] == 0
     other.write_bytes((foreign / "checkpoints" / other.name).read_bytes())
     assert "belongs to another run" in refused(capsys, *words, "--resume")

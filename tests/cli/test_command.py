@@ -134,12 +134,24 @@ def user_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def uninterrupted(user_file, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "run"
-    assert command("run", user_file, "--out", out, "--json").returncode == 0
+    assert command("run", user_file, "--out", out, "--no-page", "--json").returncode == 0
     return results(out)
 
 
 def started(user_file: Path, out: Path, *extra: str) -> subprocess.Popen:
-    line = [sys.executable, "-m", "lengthwise", "run", str(user_file), "--out", str(out), "--save-every", "0", *extra]
+    line = [
+        sys.executable,
+        "-m",
+        "lengthwise",
+        "run",
+        str(user_file),
+        "--out",
+        str(out),
+        "--save-every",
+        "0",
+        "--no-page",
+        *extra,
+    ]
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -164,7 +176,7 @@ def test_killed_and_resumed_is_the_uninterrupted_run_bit_for_bit(user_file, unin
         wait_for(lambda: index.exists() and json.loads(index.read_text()).get(part, 0) >= int(step))
     process.kill()
     process.communicate()
-    done = command("run", user_file, "--out", out, "--resume", "--json")
+    done = command("run", user_file, "--out", out, "--resume", "--no-page", "--json")
     assert done.returncode == 0, done.stderr
     assert results(out) == uninterrupted
 
@@ -178,14 +190,14 @@ def test_ctrl_c_saves_says_how_to_go_on_and_resumes(user_file, uninterrupted, tm
     assert process.returncode == 130
     assert "continue with --resume" in error
     assert "Traceback" not in error
-    assert command("run", user_file, "--out", out, "--resume").returncode == 0
+    assert command("run", user_file, "--out", out, "--resume", "--no-page").returncode == 0
     assert results(out) == uninterrupted
 
 
 def test_a_model_that_diverges_is_a_row_and_not_a_failure(tmp_path):
     path = tmp_path / "wild.py"
     path.write_text(WILD)
-    done = command("run", path, "--out", tmp_path / "run", "--json")
+    done = command("run", path, "--out", tmp_path / "run", "--no-page", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["failed"] == 2
     failures = json.loads((tmp_path / "run" / "failures.json").read_text())

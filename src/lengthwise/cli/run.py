@@ -22,6 +22,9 @@ def run(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps")] = "cpu",
     compiled: Annotated[bool, typer.Option("--compile", help="compile the model (needs a C++ compiler)")] = False,
     save_every: Annotated[float, typer.Option(min=0, help="seconds between checkpoints")] = 10.0,
+    no_page: Annotated[
+        bool, typer.Option("--no-page", help="write no page; `lengthwise report` can do it later")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")] = False,
 ) -> None:
     """Train, measure and report one experiment."""
@@ -39,15 +42,15 @@ def run(
     options = Options(device=device, compiled=compiled, save_every=save_every)
     with blaming(source):
         folder = open_run(experiment, out or default_folder(experiment.name, scale), scale, options, source, resume)
-    page = write_page(folder.path)
-    if not as_json:
+    page = None if no_page else write_page(folder.path)
+    if page and not as_json:
         print(f"page: {page.resolve()}", flush=True)
     with blaming(source):
         carry_out(experiment, folder, options, quiet=as_json)
-    page = write_page(folder.path)
+    page = write_page(folder.path) if page else None
     if as_json:
         print(json.dumps(summary(folder, page), indent=2))
         return
     for claim in folder.claims:
         print(f"{claim['id']}: {claim['decision']}")
-    print(f"run: {folder.path}\npage: {page.resolve()}")
+    print(f"run: {folder.path}" + (f"\npage: {page.resolve()}" if page else ""))

@@ -41,11 +41,11 @@ def carry_out(experiment: Experiment, folder: RunFolder, options: Options, quiet
             raise KeyboardInterrupt from None
 
 
-def summary(folder: RunFolder, page: Path) -> dict[str, Any]:
+def summary(folder: RunFolder, page: Path | None) -> dict[str, Any]:
     """What `--json` prints of a run."""
     return {
         "run": str(folder.path.resolve()),
-        "page": str(page.resolve()),
+        "page": str(page.resolve()) if page else None,
         "curve": str((folder.path / "curve.parquet").resolve()),
         "claims": {claim["id"]: claim["decision"] for claim in folder.claims},
         "failed": len(folder.failures),

@@ -32,7 +32,7 @@ SET_COMPLEMENT = Experiment(
     claims=(DISPERSION, POST_NORM),
     sections=("verdicts", "curves", "displacement", "contrasts", "certificates", "history", "settings"),
     scales={
-        "smoke": {"plan.phases.0.steps": 60, "replicates": 2, "measuring.inputs": 64, "measuring.along": 1},
+        "smoke": {"steps": 60, "replicates": 2, "measuring.inputs": 64, "along": 1, "certified": 0},
         "quick": {},
         "full": {
             "plan.phases.0.steps": 5000,
