@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from lengthwise.errors import InputError
@@ -90,8 +93,6 @@ def test_a_folder_is_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_one_that_others_wrote_is_told(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
     save_file(small(), tmp_path / "theirs.safetensors")
     refused(tmp_path / "theirs.safetensors")
     refused(tmp_path / "theirs.safetensors", config=None)
@@ -117,6 +118,14 @@ def test_a_flipped_bit_is_told_wherever_it_is(checkpoint: Path) -> None:
     assert len(passed) < 20
 
 
+@pytest.mark.parametrize("change", [lambda x: x.view(torch.int32), lambda x: x.view(2, 1)], ids=["type", "shape"])
+def test_the_same_bytes_as_other_numbers_are_told(checkpoint: Path, change: Callable[[Tensor], Tensor]) -> None:
+    with safe_open(checkpoint, framework="pt") as file:
+        metadata = file.metadata()
+    save_file({**small(), "weights": change(small()["weights"])}, checkpoint, metadata=metadata)
+    assert "digest" in refused(checkpoint)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     return RunFolder.open(tmp_path / "run", {"experiment": "x", "seed": 0}, resume=False)
@@ -136,11 +145,13 @@ def test_the_latest_state_of_each_part_is_found_again(folder: RunFolder) -> None
 
 
 def test_a_lost_checkpoint_is_an_error_and_not_a_fresh_start(folder: RunFolder) -> None:
-    checkpoints = Checkpoints(folder, "one")
-    checkpoints.save(small(), 1)
-    checkpoints.path.unlink()
-    with pytest.raises(InputError, match="missing"):
-        checkpoints.load()
+    parts = [Checkpoints(folder, name) for name in ("one", "two")]
+    for part in parts:
+        part.save(small(), 1)
+    for part in parts:
+        part.path.unlink()
+        with pytest.raises(InputError, match="missing"):
+            part.load()
 
 
 def test_a_checkpoint_without_its_index_is_still_found(folder: RunFolder) -> None:

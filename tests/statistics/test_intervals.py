@@ -94,6 +94,13 @@ def test_it_is_the_same_every_time_and_leaves_the_global_generator_alone() -> No
     assert str(np.random.get_state()) == before  # noqa: NPY002
 
 
+def test_it_reaches_further_towards_the_long_tail() -> None:
+    """A sample that is skewed to the right says least of how far the mean lies to the right."""
+    values = np.array([1.0, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 6.0])
+    interval = mean_interval(values)
+    assert interval.high - interval.effect > 1.5 * (interval.effect - interval.low)
+
+
 @pytest.mark.parametrize("value", [0.0, 0.3, -7.0])
 def test_equal_values_have_an_interval_of_width_zero(value: float) -> None:
     assert mean_interval(np.full(7, value)) == Interval(7, value, value, value)
