@@ -5,5 +5,17 @@ from __future__ import annotations
 from lengthwise.diagnostics.curves import MATCHED, Inputs, Measured, measure
 from lengthwise.diagnostics.metrics import METRICS
 from lengthwise.diagnostics.scale_matching import inverse_temperature
+from lengthwise.diagnostics.worst_inputs import Limits, WorstInput, shortest_failure, worst_inputs
 
-__all__ = ["MATCHED", "METRICS", "Inputs", "Measured", "inverse_temperature", "measure"]
+__all__ = [
+    "MATCHED",
+    "METRICS",
+    "Inputs",
+    "Limits",
+    "Measured",
+    "WorstInput",
+    "inverse_temperature",
+    "measure",
+    "shortest_failure",
+    "worst_inputs",
+]

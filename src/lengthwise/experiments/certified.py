@@ -51,6 +51,7 @@ def certified_rows(model: nn.Module) -> Iterator[Row]:
     yield from _of_certificate(certificate)
     if model.norm_place != "post" and model.scaling == "none" and certificate.vocabulary > 2:
         form = balance(tables_at(model, 1))
+        yield None, "attention_spread", float(form.attention_spread.mean()), 1
         yield from ((s, "predicted_displacement", form.predicted(s).worst, 1) for s in range(1, certificate.vocabulary))
     yield None, "readout_order", float(readout_of(model).largest_length), 1
 

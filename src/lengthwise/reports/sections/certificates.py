@@ -22,14 +22,16 @@ REACH = (
     "certified_tv@0.25",
     "certified_tv@0.5",
     "readout_order",
+    "attention_spread",
 )
-HEADS = ("Order", "TV 0.05", "TV 0.1", "TV 0.25", "TV 0.5", "Readout")
+HEADS = ("Order", "TV 0.05", "TV 0.1", "TV 0.25", "TV 0.5", "Readout", "Spread of S")
 WHAT = (
     "A certificate is a proof over ALL inputs of a length, not a sample. Order: the greatest length up to which every "
     "legal token outranks every illegal one on every input. TV: the greatest length up to which total variation is at "
     "most the number given, on every input. Readout: the greatest length that any hidden states could serve through "
     "this model's readout. Medians over the certified replicates, with the least and the greatest in brackets where "
-    "they differ. Models that cannot be certified (post-norm with a bias, another architecture) are left out."
+    "they differ. Spread of S: how far attention scores of one query range, the mean over queries; 0 is uniform "
+    "attention. Models that cannot be certified (post-norm with a bias, another architecture) are left out."
 )
 WORST = (
     "The worst displacement over all inputs, certified, and what the strengths p and M alone predict of it under "
@@ -72,7 +74,7 @@ def _median(values: np.ndarray) -> str:
     if not len(values):
         return NONE
     low, middle, high = values.min(), np.median(values), values.max()
-    return f"{middle:g}" if low == high else f"{middle:g} [{low:g}, {high:g}]"
+    return f"{middle:.3g}" if low == high else f"{middle:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def _worst(record: Record, variants: list[str]) -> Figure:
