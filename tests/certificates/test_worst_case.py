@@ -164,7 +164,7 @@ def test_tables_tied_only_up_to_rounding_are_told_apart_exactly() -> None:
 
 
 def test_programmes_that_differ_only_in_forced_tokens_are_told_apart() -> None:
-    """Token 3 sinks one rounding less than the others; beside 4 floats cannot see it, and it is the exact worst case."""
+    """Token 3 sinks one rounding less than the others; beside 4 floats cannot see it, but it is the worst."""
     depth = np.array([1.0, 1.0, 1.0, 1.0 - 2.0**-53, 1.0])
     worst = worst_case(Tables(np.zeros((5, 5)), 4.0 - np.eye(5), -np.diag(depth)), 2)
     assert worst.displacement == Fraction(1.0 - 2.0**-53) / 2

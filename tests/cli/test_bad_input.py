@@ -15,6 +15,7 @@ def call(capsys, *arguments: str) -> tuple[int, str]:
     with pytest.raises(SystemExit) as stop:
         main([str(a) for a in arguments])
     error = capsys.readouterr().err
+    assert isinstance(stop.value.code, int)
     return stop.value.code, error
 
 

@@ -55,6 +55,7 @@ def test_a_model_comes_back_as_it_was_measured(smoke):
     run = lengthwise.load(smoke["run"])
     raw, averaged = run.model("post-norm", 1), run.model("post-norm", 1, "ema@0.99")
     assert isinstance(raw, lengthwise.MinimalTransformer)
+    assert isinstance(averaged, lengthwise.MinimalTransformer)
     assert not torch.equal(raw.embedding, averaged.embedding)
     task = lengthwise.SetComplement(vocabulary=16, s_train=8)
     from lengthwise.diagnostics import Inputs, measure
@@ -66,13 +67,9 @@ def test_a_model_comes_back_as_it_was_measured(smoke):
     value = next(row.values.item() for row in rows if row.metric == "tv")
     where = {"variant": "post-norm", "replicate": 1, "weights": "ema@0.99", "metric": "tv", "length": 15, "step": 40}
     assert value == pytest.approx(run.curve.filter(**where)["value"].item(), abs=1e-5)
-    for wrong in (
-        {"variant": "post-nrom"},
-        {"variant": "post-norm", "replicate": 7},
-        {"variant": "no norm", "weights": "emma"},
-    ):
+    for wrong in (("post-nrom", 0, "raw"), ("post-norm", 7, "raw"), ("no norm", 0, "emma")):
         with pytest.raises(lengthwise.InputError):
-            run.model(**wrong)
+            run.model(*wrong)
 
 
 def test_report_writes_the_page_again(smoke):

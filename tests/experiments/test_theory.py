@@ -101,6 +101,8 @@ def test_no_input_of_a_trained_model_is_worse_than_proved(theory, weights):
         np.put_along_axis(member, tokens, True, axis=1)
         logits = tables.logits_of_sets(member, tokens[:, -1])
         worst = np.where(member, np.inf, logits).min(1) - np.where(member, logits, -np.inf).max(1)
+        assert row.worst_displacement is not None
+        assert row.tv_bound is not None
         assert worst.min() >= row.worst_displacement - 1e-9
         chances = np.exp(logits - logits.max(1, keepdims=True))
         chances /= chances.sum(1, keepdims=True)

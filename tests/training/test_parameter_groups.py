@@ -56,6 +56,12 @@ def test_a_tied_parameter_may_be_matched_by_its_second_name_alone() -> None:
     assert groups == {"out": ["embedding.weight"], "rest": ["middle.weight", "middle.bias"]}
 
 
+def test_parameters_of_equal_values_are_not_tied() -> None:
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    module[1].load_state_dict(module[0].state_dict())
+    assert groups_of(module, {"a": ["0.*"], "b": ["1.*"]}) == {"a": ["0.weight", "0.bias"], "b": ["1.weight", "1.bias"]}
+
+
 def test_parameters_that_never_train_belong_to_no_group() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     module[0].requires_grad_(False)

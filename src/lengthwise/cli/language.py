@@ -31,6 +31,8 @@ def language(
     from lengthwise.errors import InputError
     from lengthwise.languages import Language, count_words, star_freeness
 
+    if not regex.isascii() and any("\ud800" <= c <= "\udfff" for c in regex):
+        raise InputError(f"regex {regex!r}: expected text in UTF-8")
     if (sample is None) != (length is None):
         raise InputError("--sample and --length: expected both or neither")
     if sample is None and (outside or boundary):

@@ -28,7 +28,7 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")] = False,
 ) -> None:
     """Train, measure and report one experiment."""
-    from lengthwise.cli.session import carry_out, default_folder, summary
+    from lengthwise.cli.session import carry_out, default_folder, say, summary
     from lengthwise.cli.sources import at_scale, blaming, find_experiment
     from lengthwise.errors import InputError
     from lengthwise.experiments.execute import Options
@@ -39,6 +39,8 @@ def run(
         raise InputError("--resume: expected --out DIR, the folder of the run to continue")
     found, source = find_experiment(name)
     experiment = at_scale(found, scale, settings or [])
+    if resume and out and not (out / "config.json").exists():
+        say(f"nothing to continue in {out}: a new run")
     options = Options(device=device, compiled=compiled, save_every=save_every)
     with blaming(source):
         folder = open_run(experiment, out or default_folder(experiment.name, scale), scale, options, source, resume)

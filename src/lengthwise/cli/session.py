@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lengthwise.experiments import Experiment
 from lengthwise.experiments.execute import Interrupted, Options, execute
-from lengthwise.runs import RunFolder
+from lengthwise.runs import RunFolder, slug
 
 
 def say(text: str) -> None:
@@ -27,7 +27,7 @@ def say(text: str) -> None:
 
 def default_folder(name: str, scale: str | None) -> Path:
     """A fresh folder below `runs`, named after what is run and when."""
-    return Path("runs") / "-".join(filter(None, [name, scale, datetime.now().strftime("%Y%m%d-%H%M%S")]))
+    return Path("runs") / "-".join(filter(None, [slug(name), scale, datetime.now().strftime("%Y%m%d-%H%M%S")]))
 
 
 def carry_out(experiment: Experiment, folder: RunFolder, options: Options, quiet: bool) -> None:

@@ -51,8 +51,6 @@ def execute(experiment: Experiment, folder: RunFolder, options: Options) -> None
         )
     populations = members_by_population(experiment)
     totals = {name: max(m.plan.steps for m in members) * len(members) for name, members in populations.items()}
-    for name in populations:  # what is lost or damaged is said before anything is trained
-        Checkpoints(folder, slug(name)).load()
     work = Work(sum(totals.values()) * experiment.replicates)
     for name, members in populations.items():
         _PopulationRun(experiment, name, members, folder, options).complete(work)

@@ -76,7 +76,7 @@ class Experiment(Data):
     variants: dict[str, Variant] = Field(default_factory=lambda: {"base": Variant()}, min_length=1)
     averages: tuple[Average, ...] = (EMA(decay=0.99), BEMA())
     replicates: int = Field(default=8, ge=1)
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     measuring: Measuring = Measuring()
     claims: tuple[Claim, ...] = ()
     groups: dict[str, tuple[str, ...]] | None = None
@@ -107,6 +107,14 @@ class Experiment(Data):
                     raise ValueError(
                         f"variant {variant!r}: phase lengths {phase.lengths}: expected within {known[0]}..{known[-1]}"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _averages_have_names(self) -> Experiment:
+        for variant in self.variants:
+            names = [average.name for average in self.averages_of(variant)]
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise ValueError(f"variant {variant!r}: average {twice[0]!r} is listed twice")
         return self
 
     @model_validator(mode="after")

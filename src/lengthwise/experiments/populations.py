@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 
+import torch
 from torch import nn
 
+from lengthwise.errors import InputError
 from lengthwise.experiments.experiment import Experiment
+from lengthwise.tasks.randomness import stream
 from lengthwise.training import Member, Population
 from lengthwise.training.plan import compile_plans
+from lengthwise.training.population import seeded
 
 
 def members_by_population(experiment: Experiment) -> dict[str, list[Member]]:
@@ -33,13 +38,40 @@ def members_by_population(experiment: Experiment) -> dict[str, list[Member]]:
 
 
 def check_experiment(experiment: Experiment) -> None:
-    """Build every variant once, without training, so that what is wrong is said before anything is written.
+    """Build every variant and ask it once, without training, so that what is wrong is said before anything is written.
 
-    Errors: InputError for settings that a module refuses, groups that do not fit, phases that name unknown groups.
+    Errors: InputError for settings that a module refuses, groups that do not fit, phases that name unknown groups,
+    answers of another shape than the task's labels.
     """
     for members in members_by_population(experiment).values():
         population = Population.start(members, [0], experiment.seed, globs=experiment.groups)
         compile_plans([member.plan for member in members], population.layout.groups)
+        for member in members:
+            check_answers(experiment, member)
+
+
+def check_answers(experiment: Experiment, member: Member) -> None:
+    """Ask a variant's module two examples to train on, and two of the least and the greatest length measured.
+
+    Errors: InputError unless it answers with a row of numbers for each label.
+    """
+    task, rng = experiment.task, stream(experiment.seed, 0, 0, "check")
+    ends = (experiment.lengths[0], experiment.lengths[-1])
+    measured = [task.measure(rng, 2, length) for length in ends]
+    longest = int(member.plan.lengths(task.trained_length).max())
+    assert measured[0].targets is not None
+    classes = measured[0].targets.shape[-1]
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        module = seeded(member.module, 0).eval()
+        for batch in (task.sample(rng, 2, longest), *measured):
+            masks = "mask" in inspect.signature(module.forward).parameters and batch.mask is not None
+            said = batch.answers(module(batch.inputs, batch.mask) if masks else module(batch.inputs))
+            expected = (*batch.labels.shape, classes)
+            if tuple(said.shape) != expected:
+                raise InputError(
+                    f"variant {member.name!r}: answers of shape {tuple(said.shape)} to inputs of shape"
+                    f" {tuple(batch.inputs.shape)}: expected {expected}"
+                )
 
 
 def _shape(experiment: Experiment, variant: str) -> str:

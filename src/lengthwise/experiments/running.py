@@ -12,10 +12,11 @@ from lengthwise.errors import InputError
 from lengthwise.experiments.configuration import configuration
 from lengthwise.experiments.execute import Options, execute, write_claims
 from lengthwise.experiments.experiment import Experiment
-from lengthwise.experiments.populations import check_experiment
+from lengthwise.experiments.populations import check_experiment, members_by_population
 from lengthwise.experiments.settings import with_settings
 from lengthwise.experiments.weights import SOURCE, Run
-from lengthwise.runs import RunFolder, provenance
+from lengthwise.runs import RunFolder, provenance, slug
+from lengthwise.runs.checkpoints import Checkpoints
 from lengthwise.runs.files import write
 
 THREADS = 1  # two threads on tiny models cost more in waiting than they give
@@ -67,6 +68,8 @@ def open_run(
     torch.set_num_threads(THREADS)
     config = configuration(experiment, scale, options.device, THREADS, options.compiled, source)
     folder = RunFolder.open(out, config, resume)
+    for name in members_by_population(experiment):  # what is lost or damaged is said before anything is trained
+        Checkpoints(folder, slug(name)).load()
     if not (folder.path / "provenance.json").exists():
         folder.write_json("provenance.json", provenance(sys.argv, options.device, THREADS, experiment.seed))
     if source is not None:

@@ -57,7 +57,9 @@ def parse_settings(words: list[str]) -> dict[str, Any]:
 def one_line(error: ValidationError, at: str = "") -> InputError:
     """A validation error as one line: the field, the value, and what was expected."""
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(p) for p in (*filter(None, at.split(".")), *first["loc"]))
+    # Of a field that may be of several kinds, pydantic appends the kind that it tried last; that is no field.
+    fields = [p for p in first["loc"] if not (isinstance(p, str) and (p == "constrained-float" or p[:1].isupper()))]
+    place = ".".join(str(p) for p in (*filter(None, at.split(".")), *fields))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":
         return InputError(f"{place}: {message}" if place else message)

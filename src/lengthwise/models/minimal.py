@@ -89,7 +89,8 @@ class MinimalTransformer(nn.Module):
         return {"attention": ("query", "key"), "output": ("embedding", "value", "output", "unembedding", *norm)}
 
     def extra_repr(self) -> str:
-        return f"norm={self.norm_place!r}, scaling={self.scaling!r}"
+        v, d = self.embedding.shape
+        return f"vocabulary={v}, width={d}, norm={self.norm_place!r}, scaling={self.scaling!r}"
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         x = self.embedding_dropout(self.embedding[tokens])

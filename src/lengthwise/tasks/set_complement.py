@@ -35,7 +35,7 @@ class SetComplement(BaseModel):
     loss: ClassVar[LossName] = "cross-entropy"
     distinct: ClassVar[bool] = True
 
-    vocabulary: int = Field(default=16, ge=2, description="number of tokens v")
+    vocabulary: int = Field(default=16, ge=2, le=100_000, description="number of tokens v")
     s_train: int = Field(default=8, ge=1, description="longest trained length, below v")
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -23,9 +23,9 @@ class Task(Protocol):
     their fields can be set from the command line.
     """
 
-    name: str
-    loss: LossName
-    distinct: bool
+    name: ClassVar[str]
+    loss: ClassVar[LossName]
+    distinct: ClassVar[bool]
     """No token occurs twice in an input (lets the table form share dropout of attention weights)."""
 
     @property

@@ -12,7 +12,7 @@ State = dict[str, Tensor]
 
 
 class _Average(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     slots: ClassVar[tuple[str, ...]]
 
     def numbers(self) -> dict[str, float]:
