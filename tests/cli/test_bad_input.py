@@ -54,6 +54,11 @@ def refused(capsys, *arguments: str) -> str:
         (["run"], "Missing argument"),
         (["reproduce", "sc.post-nrom"], "unknown claim 'sc.post-nrom': did you mean 'sc.post-norm'"),
         (["report", "nowhere"], "expected a run folder"),
+        (["run", "set-complement", "--set", "vocabulary=99999999999999999999"], "vocabulary 99999999999999999999"),
+        (["run", "set-complement", "--set", "plan.optimiser.weight_decay=Infinity"], "weight_decay inf"),
+        (["run", "set-complement", "--set", "averages.1.decay=0.99"], "average 'ema@0.99' is listed twice"),
+        (["run", "set-complement", "--set", "seed=-1"], "seed -1"),
+        (["language", "a\udcff"], "expected text in UTF-8"),
         (["language", "(a|b"], "'(' at character 1 is never closed"),
         (["language", "(ab)*", "--sample", "3", "--length", "5"], "nearest lengths with one are 4 and 6"),
         (["certify", "nowhere"], "no such file or folder"),
@@ -89,6 +94,20 @@ USER_FILES = {
         "plan=Plan(phases=(Phase(steps=1, rates={'all': .1}),)), claims=(Claim(id='c', statement='s', "
         "rule=Slope(metric='tvv', lengths=(1, 2), arm=Arm(variant='base'), inside=(-1, 1))),))",
         "unknown metric 'tvv': did you mean 'tv'",
+    ),
+    "shape.py": (
+        "from torch import nn\nfrom lengthwise import *\n"
+        "e = Experiment(name='e', question='?', task=SetComplement(vocabulary=8, s_train=4), "
+        "model=lambda vocabulary: nn.Embedding(vocabulary, 3), "
+        "plan=Plan(phases=(Phase(steps=1, rates={'all': .1}),)))",
+        "answers of shape (2, 4, 3) to inputs of shape (2, 4): expected (2, 4, 8)",
+    ),
+    "forward.py": (
+        "from torch import nn\nfrom lengthwise import *\nclass M(nn.Linear):\n    def forward(self, tokens):\n"
+        "        raise KeyError('mine')\n"
+        "e = Experiment(name='e', question='?', task=SetComplement(), model=lambda: M(1, 1), "
+        "plan=Plan(phases=(Phase(steps=1, rates={'all': .1}),)))",
+        "forward.py line 5: KeyError: 'mine'",
     ),
     "field.py": (
         "from lengthwise import *\ne = Experiment(name='e', question='?', task=3, model=MinimalTransformer, "
