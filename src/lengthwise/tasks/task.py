@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lengthwise.errors import InputError
 from lengthwise.tasks.batch import Batch
 
 LossName = Literal["cross-entropy", "squared-error"]
@@ -74,6 +75,11 @@ def mean_loss(outputs: Tensor, batch: Batch, loss: LossName, leading: int = 0) -
         )
         losses = flat.view(outputs.shape[:-1])
     else:
+        answer = outputs.shape[leading:]
+        if batch.labels.shape[-len(answer) :] != answer:  # broadcasting would compare every example with every other
+            raise InputError(
+                f"labels of shape {tuple(batch.labels.shape)}: expected {tuple(answer)}, as the answers have"
+            )
         losses = (outputs - batch.labels).square().mean(-1)
     axes = tuple(range(leading, leading + len(example_axes)))
     if batch.mask is None or batch.position == "last":

@@ -120,7 +120,8 @@ def seeded(build: Build, seed: int) -> nn.Module:
 def check_alike(members: Sequence[Member], modules: Sequence[nn.Module], layouts: Sequence[Layout]) -> None:
     """Raise InputError unless the members can train together, and differ in numbers only.
 
-    Modules are told apart by the shapes of their parameters and by what PyTorch prints of them.
+    Modules are told apart by the shapes of their parameters, by what PyTorch prints of them, and by their plain
+    attributes (numbers, words, flags).
     """
     first = members[0]
     averages = [[(a.kind, getattr(a, "variant", ""), a.every) for a in member.averages] for member in members]
@@ -131,8 +132,15 @@ def check_alike(members: Sequence[Member], modules: Sequence[nn.Module], layouts
             raise InputError("averages of one population: expected the same kinds, variants and steps between updates")
         if layouts[k] != layouts[0]:
             raise InputError(f"variant {member.name!r}: its parameters differ in shape from {first.name!r}'s")
-        if repr(modules[k]) != repr(modules[0]):
+        if _settings(modules[k]) != _settings(modules[0]):
             raise InputError(f"variant {member.name!r}: its module is not {first.name!r}'s, though of the same shape")
+
+
+def _settings(module: nn.Module) -> list[object]:
+    """What a module is besides its tensors: what it prints, and the plain attributes of every part of it."""
+    plain = (bool, int, float, str, type(None))
+    parts = [{k: v for k, v in vars(part).items() if isinstance(v, plain)} for part in module.modules()]
+    return [repr(module), *parts]
 
 
 def _constants(module: nn.Module) -> Mapping[str, Tensor]:
