@@ -82,6 +82,23 @@ def test_tokens_that_are_ruled_out_do_not_hide_the_scale() -> None:
     torch.testing.assert_close(found, inverse_temperature(logits, targets))
 
 
+def test_only_trained_lengths_decide_the_scale() -> None:
+    """A model three times too loud at the lengths it trained on, and nine times too quiet beyond."""
+    task: Any = SetComplement(vocabulary=6, s_train=3)
+
+    def answer(batch: Batch) -> torch.Tensor:
+        assert batch.targets is not None
+        loud = 3.0 if batch.length <= 3 else 1 / 9
+        return loud * (batch.targets * 0.9 + 0.1 / 6).log()
+
+    def scale(trained: int) -> float:
+        inputs = Inputs(task, [0], seed=0, count=40, trained_length=trained)
+        return next(row.values.item() for row in measure(answer, inputs, [1]) if row.metric == "inverse_temperature")
+
+    assert scale(1) == pytest.approx(scale(3), rel=0.5)
+    assert scale(5) > 2 * scale(3)
+
+
 @pytest.mark.parametrize("c", [0.1, 7.0])
 def test_matched_metrics_do_not_hear_how_loud_a_model_is(c: float) -> None:
     task: Any = SetComplement(vocabulary=6, s_train=3)

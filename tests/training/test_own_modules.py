@@ -137,7 +137,9 @@ def test_its_own_dropout_differs_between_models_and_repeats_with_the_seed(lab: S
     torch.manual_seed(3)
     first = lab.train(members, [0, 1], form="vmap")
     torch.manual_seed(4)
+    state = torch.get_rng_state()
     again = lab.train(members, [0, 1], form="vmap")
+    assert torch.equal(torch.get_rng_state(), state)
     assert torch.equal(first.population.weights, again.population.weights)
     assert not torch.allclose(first.population.weights[0], first.population.weights[1])
 

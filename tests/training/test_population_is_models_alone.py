@@ -114,6 +114,18 @@ def test_members_of_a_replicate_start_alike_and_replicates_do_not(lab: SimpleNam
     assert not torch.equal(trainer.batch(0).inputs[0], trainer.batch(0).inputs[1])
 
 
+@pytest.mark.parametrize(("form", "place"), DROPOUTS)
+def test_a_trained_population_drops_nothing_when_it_is_asked(lab: SimpleNamespace, form: str, place: str) -> None:
+    members = [Member(str(rate), lab.build(form, **{place: rate}), lab.plan((2, 0.1))) for rate in (0.1, 0.5)]
+    trainer = lab.train(members, [0, 1], form=form)
+    batch, population = trainer.batch(0), trainer.population
+    views = population.layout.views(population.weights, population.shape)
+    answers = trainer.forward(views, batch, {}, training=False).flatten(0, 1)
+    for index in range(4):
+        expected = population.model(index)(batch.inputs[index // 2])
+        torch.testing.assert_close(answers[index], expected)
+
+
 def test_a_model_comes_back_as_a_plain_module(lab: SimpleNamespace) -> None:
     builds = [lab.build("table", norm="post", residual_dropout=rate) for rate in (0.1, 0.5)]
     trainer = lab.train([Member(str(k), b, lab.plan((3, 0.1)), (lab.fast,)) for k, b in enumerate(builds)], [0, 1])
