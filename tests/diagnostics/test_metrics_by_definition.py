@@ -72,6 +72,7 @@ MEANS: dict[str, Slow] = {
     "illegal_mass": mass,
     "kl": kl,
     "top1_illegal": top1,
+    "accuracy": lambda logits, target: 1 - top1(logits, target),
     "displacement": gap,
     "displacement_spread": spread,
     "legal_spread": legal_spread,
@@ -117,7 +118,7 @@ def test_metrics_keep_their_bounds(seed: int, loud: float) -> None:
     assert (value["worst_displacement"] <= value["displacement"]).all()
 
 
-def test_only_the_top_one_rate_is_told_not_to_scale() -> None:
+def test_only_what_the_top_one_decides_is_told_not_to_scale() -> None:
     logits, targets = (torch.from_numpy(x) for x in random_case(3, 1.0))
     for name, metric in METRICS.items():
         changed = not torch.allclose(metric.measure(3 * logits, targets), metric.measure(logits, targets))

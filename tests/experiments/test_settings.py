@@ -45,7 +45,7 @@ def test_fields_valid_only_together_change_together():
         ({"replicates": "many"}, "replicates 'many'"),
         ({"plan.optimiser.kind": "adem"}, "plan.optimiser.kind 'adem'"),
         ({"claims.0.id": 3}, "claims.0.id 3"),
-        ({"plan.phases.0.lengths": 99}, "phase lengths 99: expected within 1..15"),
+        ({"plan.phases.0.lengths": 99}, "phase lengths 99: expected lengths within 1..15"),
     ],
 )
 def test_wrong_settings_name_the_field_and_the_value(settings, words):

@@ -108,24 +108,17 @@ def test_scaled_counts_keep_their_error_bound(automaton, length):
             assert abs(value / exact - 1) <= counts.relative_error(length)
 
 
-@given(
-    automata, st.sampled_from([1, 2, 4]), st.sampled_from([4, 20, 32]), st.sampled_from([1, 3, 200, CHUNK, 3 * CHUNK])
-)
-def test_every_threshold_lies_in_its_cells(automaton, letters, bits, more):
-    left = -(-more // letters) * letters
-    steps = Steps(ScaledCounts(automaton), letters, bits)
-    row, width = steps._row(left)
-    exact = exact_counts_at(automaton, left - letters)
-    size = len(row) // automaton.states
-    for state in range(automaton.states):
-        blocks = all_words(automaton.letters, letters)
-        sums = np.cumsum([exact[end(automaton, block, state)] for block in blocks], dtype=object)
+@given(automata, st.sampled_from([4, 20, 32]), st.sampled_from([1, 3, 200, CHUNK, CHUNK + 1, 3 * CHUNK]))
+def test_every_threshold_lies_in_its_cells(automaton, bits, left):
+    cells, width = Steps(ScaledCounts(automaton), bits).cells((left - 1) // CHUNK)
+    exact = exact_counts_at(automaton, left - 1)
+    for state, row in enumerate(automaton.table.tolist()):
+        sums = np.cumsum([exact[target] for target in row], dtype=object)
         if sums[-1] == 0:
             continue
-        for node, rank in enumerate(steps._order, start=1):
-            share = Fraction(sums[rank], sums[-1]) if rank < len(sums) else Fraction(1)
-            cell = min(int(share * 2**bits), 2**bits - 1)
-            assert 0 <= cell - int(row[state * size + node]) <= width
+        for rank, lowest in enumerate(cells[(left - 1) % CHUNK, state].tolist()):
+            cell = min(int(Fraction(sums[rank], sums[-1]) * 2**bits), 2**bits - 1)
+            assert 0 <= cell - lowest <= width
 
 
 def cycles(automaton: Automaton, word) -> bool:

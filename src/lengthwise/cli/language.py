@@ -55,7 +55,21 @@ def language(
     }
     if sample is not None and length is not None:
         facts["samples"] = _draw(found, sample, length, outside, boundary, seed)
-    print(json.dumps(facts, indent=2) if as_json else "\n".join(_lines(facts)))
+    print(json.dumps(facts, indent=2) if as_json else "\n".join(_lines(facts, _shallow(found))))
+
+
+def _shallow(language: Language) -> str:
+    """What decides membership of what a shallow transformer sees."""
+    from lengthwise.languages import shallow_form
+    from lengthwise.languages.shallow import SHALLOW_LETTER_LIMIT
+
+    if len(language.alphabet) > SHALLOW_LETTER_LIMIT:
+        return f"not decided for more than {SHALLOW_LETTER_LIMIT} letters"
+    form = shallow_form(language)
+    if form.witness is not None:
+        one, other = form.witness
+        return f"nothing that it sees: {one!r} and {other!r} have the same letters and last letter, and one is in"
+    return "the set of letters" if form.letter_set else "the set of letters and the last letter"
 
 
 def _draw(language: Language, count: int, length: int, outside: bool, boundary: bool, seed: int) -> list[Any]:
@@ -69,7 +83,7 @@ def _draw(language: Language, count: int, length: int, outside: bool, boundary: 
     return language.decode(sampler.sample(count, length, random))
 
 
-def _lines(facts: dict[str, Any]) -> list[str]:
+def _lines(facts: dict[str, Any], shallow: str) -> list[str]:
     cycle = f": the powers of {facts['witness']!r} cycle with period {facts['period']}"
     return [
         f"regex: {facts['regex']}",
@@ -77,6 +91,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         f"states: {facts['states']}",
         f"monoid: {facts['monoid']}",
         "star-free: yes" if facts["star_free"] else f"star-free: no{cycle}",
+        f"a shallow transformer decides it by: {shallow}",
         f"words of length 0..{COUNTED}: {' '.join(map(str, facts['counts']))}",
         *(s if isinstance(s, str) else "  ".join(s) for s in facts.get("samples", [])),
     ]

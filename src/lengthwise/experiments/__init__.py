@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from lengthwise.experiments.building import ModelOf, Start
-from lengthwise.experiments.experiment import Claim, Experiment, Measuring, Variant
+from lengthwise.experiments.experiment import Claim, Experiment, Measuring, Tuning, Variant
+from lengthwise.experiments.lag import LAG
 from lengthwise.experiments.set_complement import SET_COMPLEMENT
 from lengthwise.experiments.settings import parse_settings, with_settings
 from lengthwise.experiments.theory import THEORY
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (SET_COMPLEMENT, THEORY)}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (SET_COMPLEMENT, THEORY, LAG)}
 
 __all__ = [
     "EXPERIMENTS",
@@ -16,6 +17,7 @@ __all__ = [
     "Experiment",
     "Measuring",
     "ModelOf",
+    "Tuning",
     "Start",
     "Variant",
     "parse_settings",

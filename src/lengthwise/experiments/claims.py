@@ -1,11 +1,12 @@
-"""The claims about the set complement, with the rules that decide them, written before any run."""
+"""The claims of the papers, with the rules that decide them, written before any run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lengthwise.experiments.experiment import Claim
-from lengthwise.statistics import Arm, Paired, Slope
+from lengthwise.statistics import Arm, Median, Paired, Slope
 
 if TYPE_CHECKING:
     from lengthwise.experiments.experiment import Experiment
@@ -29,4 +30,42 @@ POST_NORM = Claim(
     id="sc.post-norm",
     statement="Normalising after the residual sum resharpens attention: less error at the longest length",
     rule=_post_norm,
+)
+
+
+def _median(*arms: str, at_least: float | None, inside: tuple[float, float]) -> Callable[[Experiment], Median]:
+    """A rule on median accuracy at length 10,000, or at the longest length of a run that measures shorter ones only."""
+
+    def rule(experiment: Experiment) -> Median:
+        length = max((s for s in experiment.lengths if s <= 10_000), default=experiment.lengths[-1])
+        return Median(
+            metric="accuracy",
+            length=length,
+            arms=tuple(Arm(variant=a) for a in arms),
+            at_least=at_least,
+            inside=inside,
+        )
+
+    return rule
+
+
+THREE_PHASE = Claim(
+    id="lag.three-phase",
+    statement="Output layer, attention, output layer: three phases of gradient descent learn the language",
+    rule=_median("three phases", at_least=0.99, inside=(0.95, 1.0)),
+)
+ATTENTION_ONLY = Claim(
+    id="lag.attention-only",
+    statement="Attention alone does not learn the language",
+    rule=_median("attention only", at_least=None, inside=(0.45, 0.6)),
+)
+OUTPUT_ONLY = Claim(
+    id="lag.output-only",
+    statement="The output layer alone does not learn the language",
+    rule=_median("output only", at_least=None, inside=(0.45, 0.6)),
+)
+ONE_STEP = Claim(
+    id="lag.one-step",
+    statement="One attention step first, and then output training, does not learn the language",
+    rule=_median("one attention step, then output", at_least=None, inside=(0.45, 0.6)),
 )

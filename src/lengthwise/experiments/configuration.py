@@ -30,11 +30,13 @@ def configuration(
                 "model": e.arguments(name),
                 "start": _plain(variant.start),
                 "plan": _plain(variant.plan),
+                "grid": _plain(variant.grid),
                 "averages": [{"name": a.name, **_plain(a)} for a in e.averages_of(name)],
             }
             for name, variant in e.variants.items()
         },
         "replicates": e.replicates,
+        "first_replicate": e.first_replicate,
         "seed": e.seed,
         "measuring": {**_plain(e.measuring), "lengths": list(e.lengths)},
         "claims": [
@@ -42,6 +44,8 @@ def configuration(
             for c in e.claims
         ],
         "sections": list(e.sections),
+        "metric": e.metric,
+        "tuning": _plain(e.tuning),
         "device": device,
         "threads": threads,
         "compiled": compiled,

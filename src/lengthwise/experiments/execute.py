@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from lengthwise.diagnostics import Inputs
+from lengthwise.experiments.configuration import configuration
 from lengthwise.experiments.experiment import Experiment
-from lengthwise.experiments.measurement import failures, history_table, measure_population
+from lengthwise.experiments.measurement import failures, history_table, measure_population, measured_inputs
 from lengthwise.experiments.populations import members_by_population
+from lengthwise.experiments.tuning import choices, tuned, tuning_experiment
 from lengthwise.experiments.weights import save_weights
 from lengthwise.runs import RunFolder, slug
 from lengthwise.runs.checkpoints import Checkpoints
@@ -19,6 +22,7 @@ from lengthwise.training import Member, Population, Trainer
 from lengthwise.training.history import History
 
 HISTORY_POINTS = 100
+TUNING = "tuning"
 
 
 class Interrupted(Exception):  # noqa: N818 - a state, not an error
@@ -49,13 +53,40 @@ def execute(experiment: Experiment, folder: RunFolder, options: Options) -> None
         options.notice(
             f"on {options.device} a run that is resumed equals an uninterrupted one to rounding, not bit for bit"
         )
-    populations = members_by_population(experiment)
-    totals = {name: max(m.plan.steps for m in members) * len(members) for name, members in populations.items()}
-    work = Work(sum(totals.values()) * experiment.replicates)
-    for name, members in populations.items():
-        _PopulationRun(experiment, name, members, folder, options).complete(work)
+    tries = tuning_experiment(experiment) if experiment.tuning else None
+    work = Work(sum(model_steps(e) for e in (tries, experiment) if e is not None))
+    if tries is not None:
+        experiment = _tuned(experiment, tries, folder, options, work)
+    _train_all(experiment, folder, options, work)
+    folder.write_json("finished.json", {"populations": list(members_by_population(experiment))})
+
+
+def model_steps(experiment: Experiment) -> int:
+    """How many steps all models of an experiment make together, those that rest after a shorter plan included."""
+    populations = members_by_population(experiment).values()
+    return sum(max(m.plan.steps for m in members) * len(members) for members in populations) * experiment.replicates
+
+
+def _tuned(experiment: Experiment, tries: Experiment, folder: RunFolder, options: Options, work: Work) -> Experiment:
+    """The experiment at the rates that are best in a run of their own, which lies in the folder `tuning`."""
+    config = {**folder.config, "tries": configuration(tries, None, options.device, 1, options.compiled, None)}
+    own = RunFolder.open(folder.path / TUNING, config, resume=True)
+    if own.finished:
+        work.done += model_steps(tries)
+    else:
+        _train_all(tries, own, options, work)
+        own.write_json("finished.json", {"populations": list(members_by_population(tries))})
+    chosen = choices(experiment, own.curve)
+    folder.write_json("tuning.json", chosen)
+    return tuned(experiment, chosen)
+
+
+def _train_all(experiment: Experiment, folder: RunFolder, options: Options, work: Work) -> None:
+    first = experiment.first_replicate
+    inputs = measured_inputs(experiment, range(first, first + experiment.replicates), options.device)
+    for name, members in members_by_population(experiment).items():
+        _PopulationRun(experiment, name, members, folder, options, inputs).complete(work)
     write_results(experiment, folder)
-    folder.write_json("finished.json", {"populations": list(populations)})
 
 
 def write_results(experiment: Experiment, folder: RunFolder) -> None:
@@ -93,10 +124,18 @@ class Work:
 class _PopulationRun:
     """One population on its way through an experiment, with its checkpoint and its pieces of the tables."""
 
-    def __init__(self, experiment: Experiment, name: str, members: list[Member], folder: RunFolder, options: Options):
-        self.experiment, self.name, self.folder, self.options = experiment, name, folder, options
-        replicates = range(experiment.replicates)
-        self.population = Population.start(members, replicates, experiment.seed, options.device, experiment.groups)
+    def __init__(
+        self,
+        experiment: Experiment,
+        name: str,
+        members: list[Member],
+        folder: RunFolder,
+        options: Options,
+        inputs: Inputs,
+    ) -> None:
+        self.experiment, self.name, self.folder, self.options, self.inputs = experiment, name, folder, options, inputs
+        replicates, globs = inputs.replicates, experiment.groups
+        self.population = Population.start(members, replicates, experiment.seed, options.device, globs)
         self.trainer = Trainer(self.population, experiment.task, experiment.seed, options.compiled)
         self.every = max(self.trainer.total // HISTORY_POINTS, 1)
         self.history = History(self.population.size, self.every, self.population.weights.device)
@@ -129,13 +168,14 @@ class _PopulationRun:
         self._save()
 
     def _measure(self) -> None:
-        table = measure_population(self.experiment, self.trainer)
+        table = measure_population(self.experiment, self.trainer, self.inputs)
         write_table(self.pieces / f"step-{self.trainer.steps_done:09d}.parquet", table)
 
     def _write_pieces(self) -> None:
         write_table(self.pieces / "history.parquet", history_table(self.trainer, self.history))
         write_json(self.pieces / "failures.json", failures(self.experiment, self.trainer))
-        save_weights(self.folder, self.trainer)
+        if self.experiment.keeps_weights:
+            save_weights(self.folder, self.trainer)
 
     def _save(self) -> None:
         history = {f"history.{k}": v for k, v in self.history.state().items()}

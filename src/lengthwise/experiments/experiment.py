@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import Field, field_validator, model_validator
 from torch import nn
 
-from lengthwise.diagnostics import MATCHED, METRICS
+from lengthwise.diagnostics import ALL_METRICS, MATCHED, METRICS_OF
 from lengthwise.errors import unknown
 from lengthwise.experiments.building import Data, ModelOf, Start
 from lengthwise.statistics import Arm, Exact, Rule
@@ -19,13 +21,40 @@ from lengthwise.training.averages import Average
 OTHER_METRICS = ("attention_entropy",)
 
 
+Grid = dict[str, tuple[float, ...]]
+"""For each group, the factors on its rates that are tried; every combination is."""
+
+
 class Variant(Data):
-    """One way to train: what changes of the model's settings, its starting weights, its plan or its averages."""
+    """One way to train: what changes of the model, its starting weights, the plan, the averages, the rates tried."""
 
     model: dict[str, Any] = Field(default_factory=dict)
     start: Start | None = None
     plan: Plan | None = None
     averages: tuple[Average, ...] | None = None
+    grid: Grid | None = None
+
+
+class Tuning(Data):
+    """Which rates are tried for every variant before the run, on `replicates` of their own, and how they are compared.
+
+    The best mean of the first metric of `by`, at a trained `length` (by default the middle of the longest trained
+    quarter of a task that has one, else the longest trained length), decides; the next metric where it ties.
+
+    >>> Tuning(grid={"all": (0.1, 1.0)}).order({"accuracy": 0.9, "kl": 0.5})
+    [-0.9, 0.5]
+    """
+
+    grid: Grid = Field(min_length=1)
+    replicates: int = Field(default=4, ge=1)
+    by: tuple[str, ...] = Field(default=("accuracy", "kl"), min_length=1)
+    length: int | None = Field(default=None, ge=1)
+
+    def order(self, scores: Mapping[str, float | None]) -> list[float]:
+        """What to sort tries by, the best first."""
+        sign = {name: -1.0 if ALL_METRICS[name].better == "greater" else 1.0 for name in self.by}
+        values = [(sign[name], scores[name]) for name in self.by]
+        return [math.inf if value is None else s * value for s, value in values]
 
 
 class Measuring(Data):
@@ -59,7 +88,8 @@ class Experiment(Data):
     """A question, a task, a model, its variants, a plan, what is measured, and the claims to be decided.
 
     Derive one from another with `with_settings(experiment, {"replicates": 4})`. `scales` holds such settings by name
-    (smoke, quick, full). `sections` names the parts of the page, `groups` overrides the module's parameter groups.
+    (smoke, quick, full). `sections` names the parts of the page, `metric` the one by which it answers, `groups`
+    overrides the module's parameter groups, `tuning` says which rates are tried first.
 
     >>> from lengthwise import MinimalTransformer, SetComplement, Phase
     >>> mine = Experiment(name="mine", question="Does it?", task=SetComplement(), model=MinimalTransformer,
@@ -76,8 +106,12 @@ class Experiment(Data):
     variants: dict[str, Variant] = Field(default_factory=lambda: {"base": Variant()}, min_length=1)
     averages: tuple[Average, ...] = (EMA(decay=0.99), BEMA())
     replicates: int = Field(default=8, ge=1)
+    first_replicate: int = Field(default=0, ge=0)
     seed: int = Field(default=0, ge=0)
     measuring: Measuring = Measuring()
+    tuning: Tuning | None = None
+    metric: str | None = None
+    keeps_weights: bool = True
     claims: tuple[Claim, ...] = ()
     groups: dict[str, tuple[str, ...]] | None = None
     sections: tuple[str, ...] = ("verdicts", "curves", "displacement", "contrasts", "history", "settings")
@@ -100,13 +134,11 @@ class Experiment(Data):
         known = self.task.lengths
         for length in self.lengths:
             if length not in known:
-                raise ValueError(f"measuring.lengths {length}: expected lengths within {known[0]}..{known[-1]}")
+                raise ValueError(f"measuring.lengths {length}: {_expected(known, length)}")
         for variant, plan in self.plans.items():
-            for phase in plan.phases:
-                if (phase.lengths or known[0]) not in known:
-                    raise ValueError(
-                        f"variant {variant!r}: phase lengths {phase.lengths}: expected within {known[0]}..{known[-1]}"
-                    )
+            for longest in (phase.lengths for phase in plan.phases):
+                if longest is not None and longest not in known:
+                    raise ValueError(f"variant {variant!r}: phase lengths {longest}: {_expected(known, longest)}")
         return self
 
     @model_validator(mode="after")
@@ -127,7 +159,8 @@ class Experiment(Data):
         self._check_arms(claim, rule.arms)
         if isinstance(rule, Exact):
             return
-        known = {*METRICS, *(name + MATCHED for name, metric in METRICS.items() if metric.scales), *OTHER_METRICS}
+        metrics = METRICS_OF[self.task.loss]
+        known = {*metrics, *(name + MATCHED for name, metric in metrics.items() if metric.scales), *OTHER_METRICS}
         if rule.metric not in known:
             raise ValueError(f"claim {claim!r}: {unknown('metric', rule.metric, known)}")
         if missing := [s for s in rule.lengths if s not in self.lengths]:
@@ -143,8 +176,8 @@ class Experiment(Data):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths at which every model is measured."""
-        return tuple(self.measuring.lengths or self.task.lengths)
+        """The lengths at which every model is measured: as told, or all of the task, thinned where they are many."""
+        return tuple(self.measuring.lengths or thinned(self.task.lengths))
 
     @property
     def plans(self) -> dict[str, Plan]:
@@ -171,3 +204,24 @@ class Experiment(Data):
         chosen = self.variants[variant]
         module = self.model.build(self.task.sizes, **chosen.model)
         return module if chosen.start is None else chosen.start.put_into(module)
+
+
+def thinned(lengths: Sequence[int], most: int = 64) -> list[int]:
+    """All of few lengths; of many so many at most, evenly on a logarithmic scale, the first and the last among them.
+
+    >>> thinned(range(1, 100_001), 6)
+    [1, 10, 100, 1000, 10000, 100000]
+    """
+    if len(lengths) <= most:
+        return list(lengths)
+    places = np.geomspace(1, len(lengths), most).round().astype(int) - 1
+    return [lengths[k] for k in dict.fromkeys(places.tolist())]
+
+
+def _expected(known: Sequence[int], length: int) -> str:
+    """What to ask for instead of a length that the task does not have."""
+    below = max((s for s in known if s < length), default=None)
+    above = min((s for s in known if s > length), default=None)
+    if below is None or above is None:
+        return f"expected lengths within {known[0]}..{known[-1]}"
+    return f"the task has none of it; the nearest are {below} and {above}"

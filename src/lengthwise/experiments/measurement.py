@@ -13,18 +13,25 @@ from lengthwise.diagnostics import Inputs, Measured, measure
 from lengthwise.diagnostics.balance import BALANCE, balance_of_tables
 from lengthwise.experiments.certified import certified_table
 from lengthwise.experiments.experiment import Experiment
+from lengthwise.experiments.mechanism import score_gap, weight_norms
+from lengthwise.models import ShallowTables, TableForm
 from lengthwise.runs import CURVE_SCHEMA
-from lengthwise.tasks import Batch
+from lengthwise.tasks import Batch, Recognition
 from lengthwise.training import Trainer
 from lengthwise.training.forward import TableForward, choose_forward
 from lengthwise.training.history import History
 
 
-def measure_population(experiment: Experiment, trainer: Trainer) -> pl.DataFrame:
-    """The curve rows of a population at its present step, for raw and averaged weights; failed models have no value."""
-    e, population = experiment, trainer.population
+def measured_inputs(experiment: Experiment, replicates: Sequence[int], device: torch.device | str) -> Inputs:
+    """The inputs that every population of an experiment is measured on."""
+    e = experiment
     trained = max(plan.lengths(e.task.trained_length).max() for plan in e.plans.values())
-    inputs = Inputs(e.task, population.replicates, e.seed, e.measuring.inputs, int(trained), population.weights.device)
+    return Inputs(e.task, replicates, e.seed, e.measuring.inputs, int(trained), device)
+
+
+def measure_population(experiment: Experiment, trainer: Trainer, inputs: Inputs) -> pl.DataFrame:
+    """The curve rows of a population at its present step, for raw and averaged weights; failed models have no value."""
+    e = experiment
     lengths = e.lengths if trainer.steps_done == trainer.total else e.lengths_along
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         every = list(trainer.weights_by_name())
@@ -77,11 +84,14 @@ def _measured(
 
     def attention(batch: Batch) -> Tensor:
         assert isinstance(forward, TableForward)
-        return forward.form.attention(views, forward.seen(batch)).flatten(0, 1)
+        return forward.attention(views, batch).flatten(0, 1)
 
     has_tables = isinstance(forward, TableForward)
     yield from measure(answer, inputs, lengths, attention if has_tables else None)
-    if has_tables and not forward.form.mixes_state:
+    yield from weight_norms(population, weights)
+    if has_tables and isinstance(forward.form, ShallowTables) and isinstance(e.task, Recognition):
+        yield from score_gap(e.task, forward.form, {**views, **forward.frozen})
+    if has_tables and isinstance(forward.form, TableForm) and not forward.form.mixes_state:
         _, b, d = forward.form.tables(views)
         balance = balance_of_tables(b.flatten(0, 1).double(), d.flatten(0, 1).double())
         yield from (Measured(None, name, values, 1) for name, values in zip(BALANCE, balance, strict=True))

@@ -11,6 +11,7 @@ from torch import nn
 
 from lengthwise.errors import InputError
 from lengthwise.experiments.experiment import Experiment
+from lengthwise.experiments.expressible import check_expressible
 from lengthwise.tasks.randomness import stream
 from lengthwise.training import Member, Population
 from lengthwise.training.plan import compile_plans
@@ -43,6 +44,7 @@ def check_experiment(experiment: Experiment) -> None:
     Errors: InputError for settings that a module refuses, groups that do not fit, phases that name unknown groups,
     answers of another shape than the task's labels.
     """
+    check_expressible(experiment)
     for members in members_by_population(experiment).values():
         population = Population.start(members, [0], experiment.seed, globs=experiment.groups)
         compile_plans([member.plan for member in members], population.layout.groups)
@@ -66,7 +68,8 @@ def check_answers(experiment: Experiment, member: Member) -> None:
         for batch in (task.sample(rng, 2, longest), *measured):
             masks = "mask" in inspect.signature(module.forward).parameters and batch.mask is not None
             said = batch.answers(module(batch.inputs, batch.mask) if masks else module(batch.inputs))
-            expected = (*batch.labels.shape, classes)
+            numbers = task.loss == "squared-error"
+            expected = tuple(batch.labels.shape) if numbers else (*batch.labels.shape, classes)
             if tuple(said.shape) != expected:
                 raise InputError(
                     f"variant {member.name!r}: answers of shape {tuple(said.shape)} to inputs of shape"

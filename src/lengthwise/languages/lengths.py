@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from jaxtyping import Bool
 
 from lengthwise.errors import InputError
 from lengthwise.languages.automaton import Automaton
@@ -60,6 +64,19 @@ def lengths_with_words(automaton: Automaton) -> Iterator[bool]:
         if into not in known:
             known[into] = sum([bit for bit, target in zip(bits, targets) if target & into])
         into = known[into]
+
+
+def has_words(automaton: Automaton, longest: int) -> Bool[np.ndarray, " longest+1"]:
+    """For each length 0..longest, whether there is a word of it.
+
+    >>> from lengthwise.languages import Language
+    >>> has_words(Language.from_regex("aa|aaaa").automaton, 5).tolist()
+    [False, False, True, False, True, False]
+    """
+    found = np.zeros(longest + 1, dtype=bool)
+    known = np.fromiter(islice(lengths_with_words(automaton), longest + 1), dtype=bool)
+    found[: len(known)] = known
+    return found
 
 
 def no_words(name: str, automaton: Automaton, length: int, what: str = "word") -> InputError:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 
-from lengthwise.errors import unknown
+from lengthwise.errors import InputError, unknown
 from lengthwise.languages.language import Language
 
 
@@ -66,3 +67,25 @@ def named_language(name: str) -> Language:
     if name not in SUITE:
         raise unknown("language", name, SUITE)
     return SUITE[name].language(name)
+
+
+def language_of(text: str, alphabet: str | None = None) -> Language:
+    """A language of the suite by its name, or that of a regular expression over the letters that it names.
+
+    Errors: InputError for an expression that does not parse, for a word close to a name of the suite, and for an
+    alphabet given with a name.
+
+    >>> language_of("parity").alphabet, language_of("a*", alphabet="ab").alphabet
+    ('01', 'ab')
+    >>> language_of("partiy")
+    Traceback (most recent call last):
+    ...
+    lengthwise.errors.InputError: unknown language 'partiy': did you mean 'parity'?
+    """
+    if text in SUITE:
+        if alphabet not in (None, SUITE[text].alphabet):
+            raise InputError(f"alphabet {alphabet!r}: language {text!r} has its own, {SUITE[text].alphabet!r}")
+        return named_language(text)
+    if text.replace("-", "").isalpha() and get_close_matches(text, SUITE, cutoff=0.8):
+        raise unknown("language", text, SUITE)
+    return Language.from_regex(text, alphabet)

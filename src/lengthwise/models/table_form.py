@@ -15,6 +15,8 @@ from lengthwise.models.minimal import MinimalTransformer
 from lengthwise.models.normalisation import NormKind, normalise
 
 Weights = Mapping[str, Tensor]
+NEVER = -1e30
+"""The log count of a token that is absent."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ class Seen:
         >>> Seen.of(torch.tensor([[2, 0, 2]]), 3, last_only=True).log_counts.exp()
         tensor([[1., 0., 2.]])
         """
-        present = torch.zeros(*tokens.shape, vocabulary, device=tokens.device, dtype=dtype)
-        present.scatter_(-1, tokens.unsqueeze(-1), 1.0 if mask is None else mask.to(dtype).unsqueeze(-1))
+        ones = torch.ones(1, device=tokens.device, dtype=dtype).expand(tokens.shape) if mask is None else mask.to(dtype)
         if last_only:
-            counts = present.sum(-2)
+            none = torch.zeros(*tokens.shape[:-1], vocabulary, device=tokens.device, dtype=dtype)
+            counts = none.scatter_add(-1, tokens, ones)
             last = tokens[..., -1] if mask is None else tokens.gather(-1, mask.long().sum(-1, keepdim=True) - 1)[..., 0]
         else:
+            none = torch.zeros(*tokens.shape, vocabulary, device=tokens.device, dtype=dtype)
+            present = none.scatter(-1, tokens.unsqueeze(-1), ones.unsqueeze(-1))
             counts, last = present.cumsum(-2).flatten(-3, -2), tokens.flatten(-2)
         return Seen(last, _log(counts), counts.sum(-1, keepdim=True).clamp_min(1))
 
@@ -71,6 +75,19 @@ class TableForm:
         self.norm, self.scaling = model.norm_place, model.scaling
         self.norm_kind: NormKind = model.norm_kind
         self.mixes_state = model.norm_place == "post" or isinstance(model.residual_dropout, Dropout)
+        self.vocabulary, width = model.embedding.shape
+        self.dtype = model.embedding.dtype
+        self.dropout_widths = {"attention_dropout": self.vocabulary, "residual_dropout": width}
+
+    @staticmethod
+    def serves(model: MinimalTransformer, distinct: bool) -> bool:
+        """Whether the form computes what the module computes while it trains on tokens, `distinct` or repeated."""
+        repeats = isinstance(model.attention_dropout, Dropout) and not distinct
+        return not isinstance(model.embedding_dropout, Dropout) and not repeats
+
+    def seen(self, tokens: Tensor, last_only: bool, mask: Tensor | None = None) -> Seen:
+        """What the form reads of tokens, at every position or at the last."""
+        return Seen.of(tokens, self.vocabulary, last_only, mask, self.dtype)
 
     def __call__(self, w: Weights, seen: Seen, dropout: Mapping[str, tuple[Tensor, Tensor]] | None = None) -> Tensor:
         """Logits `(r, m, p, v)`. `dropout` maps a place to noise `(r, p, v or d)` and rates `(r, m)`."""
@@ -80,18 +97,18 @@ class TableForm:
             a = a * seen.lengths.unsqueeze(-3)
         if not self.mixes_state:
             _, b, d = self.tables(w)
-            logits = _product(a, d) + _rows(b, seen.last)
+            logits = product(a, d) + rows(b, seen.last)
         else:
-            mixed = self._drop(_product(a, self._values(w)), dropout, "residual_dropout")
-            state = mixed + _rows(w["embedding"], seen.last)
+            mixed = self._drop(product(a, self._values(w)), dropout, "residual_dropout")
+            state = mixed + rows(w["embedding"], seen.last)
             if self.norm == "post":
                 state = normalise(state, self.norm_kind, w["norm.weight"], w.get("norm.bias"))
-            logits = _product(state, w["unembedding"])
+            logits = product(state, w["unembedding"])
         return logits * seen.lengths.unsqueeze(-3) if self.scaling == "length logits" else logits
 
     def attention(self, w: Weights, seen: Seen) -> Float[Tensor, "r m p v"]:
         """The attention of each query over the vocabulary."""
-        scores = _rows(self.scores(w), seen.last)
+        scores = rows(self.scores(w), seen.last)
         if self.scaling == "log-length scores":
             scores = scores * seen.lengths.log().unsqueeze(-3)
         return (scores + seen.log_counts.unsqueeze(-3)).softmax(-1)
@@ -122,17 +139,17 @@ class TableForm:
 
 
 def _log(counts: Tensor) -> Tensor:
-    """log counts with -1e30 for log 0: a softmax weighs both exactly 0, and a CPU takes 30 times as long over log 0."""
-    return counts.clamp_min(1).log() + (counts - 1).clamp_max(0) * 1e30
+    """log counts with NEVER for log 0: a softmax weighs both exactly 0, and a CPU takes 30 times as long over log 0."""
+    return counts.clamp_min(1).log() - (counts - 1).clamp_max(0) * NEVER
 
 
-def _product(x: Tensor, table: Tensor) -> Tensor:
+def product(x: Tensor, table: Tensor) -> Tensor:
     """`(r, m, p, k) @ (r, m, k, n)` as one batched product: folding the two axes is free, broadcasting them is not."""
     r, m, p, k = x.shape
     return torch.bmm(x.reshape(r * m, p, k), table.reshape(r * m, k, -1)).view(r, m, p, -1)
 
 
-def _rows(table: Tensor, index: Tensor) -> Tensor:
+def rows(table: Tensor, index: Tensor) -> Tensor:
     """Rows `(r, m, p, n)` of tables `(r, m, v, n)` at indices `(r, p)`: one flat selection, the fastest on a CPU."""
     r, m, v, n = table.shape
     start = torch.arange(r * m, device=table.device).view(r, m, 1) * v

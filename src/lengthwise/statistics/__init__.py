@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lengthwise.statistics.exact import Check, Exact
-from lengthwise.statistics.intervals import LEAST_REPLICATES, Interval, log_slope, mean_interval
+from lengthwise.statistics.intervals import LEAST_REPLICATES, Interval, log_slope, mean_interval, median_interval
+from lengthwise.statistics.medians import Median
 from lengthwise.statistics.rules import Paired, Rule, Slope
 from lengthwise.statistics.verdicts import Arm, Part, Verdict, replicate_values
 
@@ -13,6 +14,7 @@ __all__ = [
     "Check",
     "Exact",
     "Interval",
+    "Median",
     "Paired",
     "Part",
     "Rule",
@@ -20,5 +22,6 @@ __all__ = [
     "Verdict",
     "log_slope",
     "mean_interval",
+    "median_interval",
     "replicate_values",
 ]

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from lengthwise.statistics.exact import Exact
 from lengthwise.statistics.intervals import LEAST_REPLICATES, Interval, log_slope, mean_interval
+from lengthwise.statistics.medians import Median
 from lengthwise.statistics.verdicts import Arm, Decision, Frozen, Part, Verdict, all_of, replicate_values
 
 
@@ -114,7 +115,7 @@ class Slope(Frozen):
         return Verdict(decision=part.decision, parts=(part,))
 
 
-Rule = Annotated[Paired | Slope | Exact, Field(discriminator="kind")]
+Rule = Annotated[Paired | Slope | Median | Exact, Field(discriminator="kind")]
 
 
 def _interval(values: np.ndarray) -> tuple[Interval | None, int]:

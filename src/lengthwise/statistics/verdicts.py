@@ -35,7 +35,7 @@ class Arm(Frozen):
 
 
 class Part(Frozen):
-    """One estimate behind a verdict, as is and (where it was taken) scale-matched."""
+    """One estimate behind a verdict, as is and (where taken) scale-matched; `beside` says what else was seen."""
 
     label: str
     n: int
@@ -45,6 +45,7 @@ class Part(Frozen):
     high: float | None = None
     decision: Decision = "undecided"
     matched: tuple[float, float, float] | None = None
+    beside: str = ""
 
 
 class Verdict(Frozen):

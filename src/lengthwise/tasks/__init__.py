@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from lengthwise.tasks.batch import Batch
+from lengthwise.tasks.in_context import LinearInContext, MatchingExample
+from lengthwise.tasks.next_symbol import NextSymbol
+from lengthwise.tasks.recognition import Recognition
+from lengthwise.tasks.regression import MarkedMean, SingleLocation
 from lengthwise.tasks.set_complement import SetComplement
 from lengthwise.tasks.task import Task, mean_loss
 
-TASKS: dict[str, type] = {SetComplement.name: SetComplement}
+TASKS: dict[str, type] = {
+    task.name: task
+    for task in (SetComplement, Recognition, NextSymbol, SingleLocation, MarkedMean, MatchingExample, LinearInContext)
+}
 
-__all__ = ["TASKS", "Batch", "SetComplement", "Task", "mean_loss"]
+__all__ = [
+    "TASKS",
+    "Batch",
+    "LinearInContext",
+    "MarkedMean",
+    "MatchingExample",
+    "NextSymbol",
+    "Recognition",
+    "SetComplement",
+    "SingleLocation",
+    "Task",
+    "mean_loss",
+]

@@ -52,14 +52,33 @@ class Batch:
         """The same batch on another device."""
         return self.map(lambda x: x.to(device))
 
+    def padded(self, length: int) -> Batch:
+        """The same examples with padding up to `length` positions, and a mask that says so.
+
+        >>> Batch(torch.tensor([[2, 0]]), torch.tensor([1]), "last").padded(3).mask
+        tensor([[ True,  True, False]])
+        """
+        at = -2 if self.inputs.is_floating_point() else -1  # the axis of positions
+        shape = self.inputs.shape[: self.inputs.dim() + at + 1]
+        real = torch.ones(shape, dtype=torch.bool, device=self.inputs.device) if self.mask is None else self.mask
+        changed = {"inputs": _lengthened(self.inputs, length, self.inputs.dim() + at)}
+        if self.position == "every":
+            changed["labels"] = _lengthened(self.labels, length, len(shape) - 1)
+            if self.targets is not None:
+                changed["targets"] = _lengthened(self.targets, length, len(shape) - 1)
+        return replace(self, mask=_lengthened(real, length, len(shape) - 1), **changed)
+
     @staticmethod
     def stack(batches: Sequence[Batch]) -> Batch:
-        """Batches of equal shape along a new leading axis: one row for each replicate.
+        """Batches along a new leading axis, one row for each replicate; shorter ones are padded to the longest.
 
         >>> one = Batch(torch.zeros(4, 3, dtype=torch.long), torch.zeros(4, dtype=torch.long), "last")
         >>> Batch.stack([one, one]).inputs.shape
         torch.Size([2, 4, 3])
         """
+        longest = max(batch.length for batch in batches)
+        if any(batch.mask is not None or batch.length < longest for batch in batches):
+            batches = [batch.padded(longest) for batch in batches]
         first = batches[0]
         names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Tensor)]
         return replace(first, **{k: torch.stack([getattr(b, k) for b in batches]) for k in names})
@@ -77,3 +96,10 @@ class Batch:
         models = outputs.shape[:-2]  # an axis of models stands in the mask as an axis of length 1, if it does at all
         index = last.expand(models)[..., None, None].expand(*models, 1, outputs.shape[-1])
         return outputs.gather(-2, index).squeeze(-2)
+
+
+def _lengthened(x: Tensor, length: int, axis: int) -> Tensor:
+    """`x` with zeros (False) after its end along an axis."""
+    more = list(x.shape)
+    more[axis] = length - x.shape[axis]
+    return torch.cat([x, x.new_zeros(more)], axis) if more[axis] else x

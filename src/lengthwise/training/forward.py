@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from lengthwise.models import Dropout, MinimalTransformer, Seen, TableForm
+from lengthwise.models import TABLE_FORMS, Seen
 from lengthwise.models.dropout import dropouts
 from lengthwise.tasks import Batch, Task
 from lengthwise.training.population import Population
@@ -31,16 +31,13 @@ class Forward(Protocol):
 
 
 class TableForward:
-    """The minimal transformer through its tables: cost independent of width and of where a token stands."""
+    """A module that has a table form: cost independent of width and of where a token stands."""
 
     name = "table"
 
     def __init__(self, population: Population, training: bool = True) -> None:
         module = population.template
-        assert isinstance(module, MinimalTransformer)
-        self.form = TableForm(module)
-        self.vocabulary, self.width = module.embedding.shape
-        self.dtype = module.embedding.dtype
+        self.form: Any = TABLE_FORMS[type(module)](module)  # type: ignore[arg-type]
         frozen = [name for name, p in module.named_parameters() if not p.requires_grad]
         self.frozen = {k: population.constants[k].unflatten(0, population.shape) for k in frozen}
         places = dropouts(module) if training else {}
@@ -48,12 +45,15 @@ class TableForward:
 
     def seen(self, batch: Batch) -> Seen:
         """What the tables read of a batch."""
-        return Seen.of(batch.inputs, self.vocabulary, batch.position == "last", batch.mask, self.dtype)
+        return self.form.seen(batch.inputs, batch.position == "last", batch.mask)
+
+    def attention(self, weights: Mapping[str, Tensor], batch: Batch) -> Tensor:
+        """The attention `(r, m, p, v)` of each query over the vocabulary."""
+        return self.form.attention({**weights, **self.frozen}, self.seen(batch))
 
     def noise_shapes(self, batch: Batch) -> dict[str, tuple[int, ...]]:
         queries = batch.labels[0].numel()
-        last = {"attention_dropout": self.vocabulary, "residual_dropout": self.width}
-        return {place: (queries, last[place]) for place in self.rates}
+        return {place: (queries, self.form.dropout_widths[place]) for place in self.rates}
 
     def __call__(self, weights: Mapping[str, Tensor], batch: Batch, noise: Noise, training: bool) -> Tensor:
         dropout = {place: (noise[place], self.rates[place]) for place in self.rates} if training else {}
@@ -127,15 +127,13 @@ def choose_forward(
 ) -> tuple[Forward, str | None]:
     """The fastest exact way to run a population, and a notice to the user where that is the slow one.
 
-    The table form serves a minimal transformer unless embeddings are dropped, or attention weights are dropped while
+    A table form serves the modules that have one, unless embeddings are dropped, or attention weights are dropped while
     tokens repeat; vmap serves what it can; the loop serves the rest.
     """
     module = population.template
-    if type(module) is MinimalTransformer:  # a subclass may compute something else
-        embedding = isinstance(module.embedding_dropout, Dropout)
-        repeats = isinstance(module.attention_dropout, Dropout) and not task.distinct
-        if not training or not (embedding or repeats):
-            return TableForward(population, training), None
+    form: Any = TABLE_FORMS.get(type(module))
+    if form is not None and (not training or form.serves(module, task.distinct)):
+        return TableForward(population, training), None
     forward = VmapForward(population)
     try:
         _probe(forward, population, batch, training)

@@ -43,6 +43,17 @@ class Schedule(BaseModel):
 Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)] | Schedule
 
 
+def scaled_rate(rate: float | Schedule, factor: float) -> float | Schedule:
+    """A rate, or a whole schedule of rates, times a factor.
+
+    >>> scaled_rate(Schedule(peak=1.0, final=0.5), 4).final
+    2.0
+    """
+    if isinstance(rate, Schedule):
+        return rate.model_copy(update={"peak": rate.peak * factor, "final": rate.final * factor})
+    return rate * factor
+
+
 class Phase(BaseModel):
     """Some steps in which the named groups move, each at its rate, and every other group keeps its exact bits.
 
@@ -83,6 +94,25 @@ class Plan(BaseModel):
     def boundaries(self) -> list[int]:
         """The step at which each phase after the first starts."""
         return np.cumsum([phase.steps for phase in self.phases]).tolist()[:-1]
+
+    def scaled(self, factors: Mapping[str, float]) -> Plan:
+        """The same plan with the rates of each group multiplied by its factor, and by that of "all".
+
+        Errors: InputError for a factor on one group of a phase that moves "all" at one rate.
+
+        >>> Plan(phases=(Phase(steps=5, rates={"a": 0.5, "b": 1.0}),)).scaled({"a": 10, "all": 2}).phases[0].rates
+        {'a': 10.0, 'b': 2.0}
+        """
+        phases = []
+        for number, phase in enumerate(self.phases, 1):
+            if "all" in phase.rates and (named := [g for g in factors if g != "all"]):
+                raise InputError(
+                    f"phase {number} moves 'all' at one rate: expected a rate for {named[0]!r} to multiply"
+                )
+            all_of = factors.get("all", 1.0)
+            rates = {g: scaled_rate(rate, factors.get(g, 1.0) * all_of) for g, rate in phase.rates.items()}
+            phases.append(phase.model_copy(update={"rates": rates}))
+        return self.model_copy(update={"phases": tuple(phases)})
 
     def lengths(self, default: int) -> np.ndarray:
         """The longest trained length at each step."""

@@ -1,0 +1,36 @@
+"""Can the model express the language at all? Asked before anything is trained."""
+
+from __future__ import annotations
+
+from lengthwise.errors import InputError
+from lengthwise.experiments.experiment import Experiment
+from lengthwise.languages import language_of, shallow_form
+from lengthwise.models import ShallowTransformer
+from lengthwise.tasks import Recognition
+
+DEEPER = "lag-gpt"
+
+
+def check_expressible(experiment: Experiment) -> None:
+    """Raise InputError, with what to run instead, where a shallow transformer cannot decide the language.
+
+    The answer of one layer without positions is a function of the letters of a word and, where its query knows it, of
+    the last letter (docs/theory.md, "Attention lag").
+    """
+    task = experiment.task
+    if experiment.model.module is not ShallowTransformer or not isinstance(task, Recognition):
+        return
+    form = shallow_form(language_of(task.language, task.alphabet))
+    if form.letter_set:
+        return
+    if not form.last_letter:
+        alphabet = f" --set alphabet={task.alphabet}" if task.alphabet else ""
+        raise InputError(
+            f"language {form.says}: no shallow transformer tells them apart; a 2-layer GPT may:"
+            f" lengthwise run {DEEPER} --set language='{task.language}'{alphabet}"
+        )
+    if experiment.arguments(next(iter(experiment.variants))).get("query") != "last letter":
+        raise InputError(
+            f"language {form.says}, and the query of a marker does not know the last letter:"
+            " add --set model.query='last letter'"
+        )
