@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import lengthwise
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
@@ -33,7 +35,19 @@ def test_the_guide_script_trains():
     assert names["trainer"].steps_done == 100
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/theory.md"])
+def test_the_language_examples_run(capsys, tmp_path):
+    first, second = blocks("docs/languages.md")
+    exec(compile(first, "docs/languages.md", "exec"), {"__name__": "languages"})
+    assert capsys.readouterr().out.startswith("True '.*a.*b': the set of its letters and its last letter decide")
+    names: dict = {"__name__": "languages"}
+    exec(compile(second, "docs/languages.md", "exec"), names)
+    finished = lengthwise.run(names["experiment"], tmp_path / "run")
+    assert set(finished.curve["length"].drop_nulls()) == {10, 100, 1000}
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/languages.md", "docs/theory.md"]
+)
 def test_links_and_named_files_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):

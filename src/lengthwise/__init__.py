@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lengthwise.errors import InputError
-from lengthwise.experiments import Claim, Experiment, Measuring, ModelOf, Variant, with_settings
+from lengthwise.experiments import Claim, Experiment, Measuring, ModelOf, Tuning, Variant, with_settings
 from lengthwise.experiments.running import run
 from lengthwise.experiments.weights import load
-from lengthwise.models import MinimalTransformer
-from lengthwise.tasks import Batch, SetComplement, Task
+from lengthwise.models import GPT, AttentionPooling, MinimalTransformer, ShallowTransformer
+from lengthwise.tasks import Batch, Recognition, SetComplement, Task
 from lengthwise.training import BEMA, EMA, SGD, Adam, AdamW, Member, Phase, Plan, Population, Schedule, Trainer
 
 __version__ = "0.1.0"
@@ -18,9 +18,11 @@ __all__ = [
     "SGD",
     "Adam",
     "AdamW",
+    "AttentionPooling",
     "Batch",
     "Claim",
     "Experiment",
+    "GPT",
     "InputError",
     "Measuring",
     "Member",
@@ -29,10 +31,13 @@ __all__ = [
     "Phase",
     "Plan",
     "Population",
+    "Recognition",
     "Schedule",
     "SetComplement",
+    "ShallowTransformer",
     "Task",
     "Trainer",
+    "Tuning",
     "Variant",
     "load",
     "run",

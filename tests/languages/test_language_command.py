@@ -52,8 +52,12 @@ def test_samples_inside_outside_and_at_the_boundary():
 def test_lines_for_people():
     said = call("(a(a|b)(a|b))*", "--sample", 2, "--length", 6).splitlines()
     assert "star-free: no: the powers of 'a' cycle with period 3" in said
-    assert "words of length 0..20: 1 0 0 4 0 0 16" in said[5]
-    assert [len(line) for line in said[6:]] == [6, 6]
+    assert said[5].startswith("a shallow transformer decides it by: nothing that it sees: 'a")
+    assert "words of length 0..20: 1 0 0 4 0 0 16" in said[6]
+    assert [len(line) for line in said[7:]] == [6, 6]
+    assert "a shallow transformer decides it by: the set of letters and the last letter" in call(
+        ".*a", "--alphabet", "ab"
+    )
     assert "star-free: yes" in call("(ab)*").splitlines()
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from lengthwise.reports import write_page
 from lengthwise.runs import CURVE_SCHEMA
-from lengthwise.runs.files import write_json, write_table
-from lengthwise.statistics import Arm, Paired, Rule, Slope
+from lengthwise.runs.files import read_json, write_json, write_table
+from lengthwise.statistics import Arm, Median, Paired, Rule, Slope
 
 VARIANTS = {"no norm": {}, "post-norm": {"norm": "post"}, "sum, not mean": {"scaling": "sum"}}
 SECTIONS = ("verdicts", "curves", "displacement", "contrasts", "history", "settings")
@@ -162,3 +162,84 @@ def _provenance() -> dict[str, Any]:
         "packages": {"lengthwise": "0.1.0", "torch": "2.13.0"},
         "git": {"commit": "0123abcd", "changed": False},
     }
+
+
+LAG = {"three phases": 1000, "joint": 100, "output only": 20, "attention only": 0}
+LAG_LENGTHS, LAG_STEPS, LAG_FACTORS = (5, 20, 100, 1000), (100, 200), {"attention": 30.0, "output": 0.1}
+
+
+@pytest.fixture
+def build_lag(tmp_path: Path) -> Callable[..., Path]:
+    """`build_lag(name, ...)` writes a synthetic run that is tuned and answers by accuracy, and gives its folder."""
+    return lambda name="lag", **changes: write_lag(tmp_path / name, **changes)
+
+
+@pytest.fixture(scope="session")
+def lag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of phases that answers by accuracy, and its page; tests only read it."""
+    folder = write_lag(tmp_path_factory.mktemp("lag") / "lag")
+    write_page(folder)
+    return folder
+
+
+def write_lag(
+    path: Path,
+    sections: Sequence[str] = ("verdicts", "reach", "mechanism", "contrasts", "tuning", "settings"),
+    finished: bool = True,
+) -> Path:
+    """One run whose variants serve lengths up to those in `LAG`, but for the first replicate or two."""
+    write_run(path, averages=(), lengths=LAG_LENGTHS, sections=sections, finished=False)
+    rates = {"three phases": ["output", "attention", "output"], "joint": ["both"], "output only": ["output"]}
+    plans = {v: _lag_plan(rates.get(v, ["attention"])) for v in LAG}
+    variants = {v: {"model": {}, "plan": plan, "averages": [], "grid": None} for v, plan in plans.items()}
+    tuning = {"grid": {"attention": [1, 30], "output": [0.1, 0.3, 1]}, "replicates": 4, "by": ["accuracy", "kl"]}
+    changes = {"variants": variants, "plan": plans["joint"], "metric": "accuracy", "tuning": tuning}
+    task = {"name": "recognition", "settings": {"drawn": "geometric"}, "trained_length": 60}
+    write_json(path / "config.json", read_json(path / "config.json") | changes | {"task": task})
+    if not finished:
+        return path
+    curve = pl.DataFrame(list(_lag_rows()), schema=CURVE_SCHEMA, orient="row")
+    rule = Median(metric="accuracy", length=1000, arms=(Arm(variant="three phases"),), at_least=0.99, inside=(0.95, 1))
+    write_table(path / "curve.parquet", curve)
+    write_table(path / "history.parquet", _history(list(LAG), 7, 200, ()))
+    write_json(path / "failures.json", [])
+    write_json(path / "claims.json", [_claim("lag.phases", rule) | rule.decide(curve).model_dump()])  # type: ignore[arg-type]
+    write_json(path / "tuning.json", {v: _lag_choice() for v in LAG})
+    write_json(path / "finished.json", {"populations": list(LAG)})
+    return path
+
+
+def _lag_plan(groups: Sequence[str]) -> dict[str, Any]:
+    rates = {"output": {"output": 1.0}, "attention": {"attention": 1.0}, "both": {"attention": 1.0, "output": 1.0}}
+    steps = {1: [200], 3: [120, 1, 79]}[len(groups)]
+    phases = [{"steps": n, "rates": rates[g], "lengths": None} for n, g in zip(steps, groups)]
+    return {"phases": phases, "optimiser": {"kind": "sgd"}, "batch": 64}
+
+
+def _lag_choice() -> dict[str, Any]:
+    tried = [
+        {
+            "factors": {"attention": a, "output": o},
+            "scores": {"accuracy": None if o == 1 else 0.9 + 0.1 * (a > 1), "kl": o},
+        }
+        for a in (1.0, 30.0)
+        for o in (0.1, 0.3, 1.0)
+    ]
+    return {"factors": LAG_FACTORS, "length": 20, "tried": tried}
+
+
+def _lag_rows() -> Iterator[tuple]:
+    for step in LAG_STEPS:
+        for variant, served in LAG.items():
+            for r in range(7):
+                gap = (np.log(served) + 0.1 * r if served else -1.0 - r) * (step == 200)
+                values = [(None, "score_gap", gap), (None, "norm_attention", abs(gap)), (None, "norm_output", 3.0 + r)]
+                lucky = r < (2 if variant == "joint" else 0)
+                unlucky = r == 0 and variant == "three phases"
+                values += [(s, "tv", 0.1) for s in LAG_LENGTHS]  # measured first, and not what the page answers by
+                values += [
+                    (s, "accuracy", 0.97 if unlucky and s == 1000 else 1.0 if s <= served or lucky else 0.5)
+                    for s in LAG_LENGTHS
+                ]
+                for length, metric, value in values:
+                    yield ("synthetic", "", variant, r, "raw", step, "random", length, metric, float(value), 512)

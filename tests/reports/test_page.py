@@ -24,7 +24,8 @@ FIGURES = {
 }  # fmt: skip
 TABLES = {
     "verdicts", "tv-by-length", "displacement-slopes", "strengths", "contrasts-variants-table",
-    "contrasts-averages-table", "inverse-temperatures", "failures", "variants", "plan", "provenance",
+    "contrasts-averages-table", "contrasts-best-other", "inverse-temperatures", "failures",
+    "variants", "plan", "provenance",
 }  # fmt: skip
 FEW, SOME = (1, 4, 8, 15), ("displacement", "contrasts", "history")
 HOSTILE = '<script>alert("x")</script> & $\\frac$ _'

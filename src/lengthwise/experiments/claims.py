@@ -69,3 +69,32 @@ ONE_STEP = Claim(
     statement="One attention step first, and then output training, does not learn the language",
     rule=_median("one attention step, then output", at_least=None, inside=(0.45, 0.6)),
 )
+
+
+def _lagging(experiment: Experiment) -> Paired:
+    """Lagging against joint training and attention first, at the longest measured length."""
+    numbers = experiment.task.loss == "squared-error"
+    return Paired(
+        metric="excess_error" if numbers else "accuracy",
+        lengths=(experiment.lengths[-1],),
+        better=Arm(variant="lagging"),
+        than=(Arm(variant="joint"), Arm(variant="attention first")),
+        direction="less" if numbers else "greater",
+    )
+
+
+LANGUAGES = Claim(
+    id="lag.languages",
+    statement="Training attention after the output layer beats joint training and attention first on a language",
+    rule=_lagging,
+)
+REGRESSION = Claim(
+    id="lag.regression",
+    statement="Training attention after the output layer beats joint training and attention first in regression",
+    rule=_lagging,
+)
+IN_CONTEXT = Claim(
+    id="lag.in-context",
+    statement="Training attention after the output layer beats joint training and attention first in context",
+    rule=_lagging,
+)

@@ -89,7 +89,8 @@ class Experiment(Data):
 
     Derive one from another with `with_settings(experiment, {"replicates": 4})`. `scales` holds such settings by name
     (smoke, quick, full). `sections` names the parts of the page, `metric` the one by which it answers, `groups`
-    overrides the module's parameter groups, `tuning` says which rates are tried first.
+    overrides the module's parameter groups, `tuning` says which rates are tried first, `reproduced` at which scales
+    the whole reproduction includes the experiment.
 
     >>> from lengthwise import MinimalTransformer, SetComplement, Phase
     >>> mine = Experiment(name="mine", question="Does it?", task=SetComplement(), model=MinimalTransformer,
@@ -116,6 +117,7 @@ class Experiment(Data):
     groups: dict[str, tuple[str, ...]] | None = None
     sections: tuple[str, ...] = ("verdicts", "curves", "displacement", "contrasts", "history", "settings")
     scales: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    reproduced: tuple[str, ...] = ("smoke", "quick", "full")
 
     @field_validator("model", mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from lengthwise.languages import language_of, shallow_form
 from lengthwise.models import ShallowTransformer
 from lengthwise.tasks import Recognition
 
-DEEPER = "lag-gpt"
+DEEPER = "lagging-gpt"
 
 
 def check_expressible(experiment: Experiment) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lengthwise.experiments.building import ModelOf
 from lengthwise.experiments.claims import ATTENTION_ONLY, ONE_STEP, OUTPUT_ONLY, THREE_PHASE
 from lengthwise.experiments.experiment import Experiment, Grid, Measuring, Tuning, Variant
 from lengthwise.models import ShallowTransformer
 from lengthwise.tasks import Recognition
-from lengthwise.training import EMA, SGD, Phase, Plan
+from lengthwise.training import EMA, SGD, AdamW, Phase, Plan
+from lengthwise.training.optimisers import Optimiser
 
 OUTPUT, ATTENTION, BOTH = {"output": 1.0}, {"attention": 1.0}, {"attention": 1.0, "output": 1.0}
 STEPS, FIRST, MANY = 2000, 500, 100
@@ -21,6 +24,11 @@ OVERALL: Grid = {"all": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)}
 def plan(*phases: tuple[int, dict[str, float]]) -> Plan:
     """Gradient descent through phases, each so many steps at rates by group."""
     return Plan(phases=tuple(Phase(steps=s, rates=dict(r)) for s, r in phases), optimiser=SGD(), batch=64)
+
+
+def arms(optimiser: Optimiser) -> dict[str, Variant]:
+    """The arms that the claims speak of, with a rule of descent."""
+    return {name: Variant(plan=p.model_copy(update={"optimiser": optimiser})) for name, p in ARMS.items()}
 
 
 def ratio(attention: float, output: float) -> Variant:
@@ -60,14 +68,14 @@ LAG = Experiment(
     task=Recognition(language="contains", words="boundary", drawn="geometric", mean_length=20),
     model=ModelOf(module=ShallowTransformer),
     plan=ARMS["joint"],
-    variants={**{name: Variant(plan=p) for name, p in ARMS.items()}, **RATIOS, **PARAMETRISATIONS},
+    variants={**arms(SGD()), **RATIOS, **PARAMETRISATIONS},
     averages=(EMA(decay=0.99),),
     replicates=16,
     tuning=Tuning(grid=GRID, replicates=4, by=("accuracy", "kl")),
     measuring=Measuring(inputs=128, lengths=(5, 10, 20, 42, 100, 300, 1000, 3000, 10_000), along=10),
     claims=(THREE_PHASE, ATTENTION_ONLY, OUTPUT_ONLY, ONE_STEP),
     metric="accuracy",
-    sections=("verdicts", "curves", "contrasts", "history", "settings"),
+    sections=("verdicts", "reach", "mechanism", "contrasts", "curves", "tuning", "history", "settings"),
     scales={
         "smoke": {
             "replicates": 2,
@@ -83,4 +91,27 @@ LAG = Experiment(
             "measuring.lengths": (5, 10, 20, 42, 100, 300, 1000, 3000, 10_000, 30_000, 100_000),
         },
     },
+)
+
+
+def also(name: str, **changes: Any) -> Experiment:
+    """The same question of another language or rule of descent, in the arms alone, at full scale."""
+    fields = {k: getattr(LAG, k) for k in Experiment.model_fields}
+    return Experiment(**{**fields, "name": name, "variants": arms(SGD()), "reproduced": ("full",), **changes})
+
+
+ALSO = (
+    also("lag-either", task=Recognition(language=".*[ab].*", alphabet="abcd")),
+    also(
+        "lag-no-a-ends-with-b",
+        task=Recognition(language="[bcd]*b", alphabet="abcd"),
+        model=ModelOf(module=ShallowTransformer, settings={"query": "last letter"}),
+    ),
+    also(
+        "lag-adamw",
+        variants=arms(AdamW()),
+        plan=ARMS["joint"].model_copy(update={"optimiser": AdamW()}),
+        tuning=Tuning(grid={"attention": (0.01, 0.3, 10.0), "output": (0.001, 0.003, 0.01)}),
+        claims=(),
+    ),
 )

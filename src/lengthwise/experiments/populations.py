@@ -31,7 +31,7 @@ def members_by_population(experiment: Experiment) -> dict[str, list[Member]]:
     populations: dict[str, list[Member]] = {}
     names: dict[str, str] = {}
     for variant in experiment.variants:
-        name = names.setdefault(_shape(experiment, variant), variant)
+        name = names.setdefault(shape_of(experiment, variant), variant)
         build: Callable[[], nn.Module] = functools.partial(experiment.build, variant)
         member = Member(variant, build, experiment.plans[variant], experiment.averages_of(variant))
         populations.setdefault(name, []).append(member)
@@ -77,7 +77,14 @@ def check_answers(experiment: Experiment, member: Member) -> None:
                 )
 
 
-def _shape(experiment: Experiment, variant: str) -> str:
+def shape_of(experiment: Experiment, variant: str) -> str:
+    """A key that two variants share exactly when one population can train both: they differ in numbers only.
+
+    >>> from lengthwise.experiments import EXPERIMENTS
+    >>> experiment = EXPERIMENTS["set-complement"]
+    >>> shape_of(experiment, "no norm") == shape_of(experiment, "post-norm")
+    False
+    """
     module, plan = experiment.model.module, experiment.plans[variant]
     settings = experiment.arguments(variant)
     numbers = getattr(module, "numbers", ())

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lengthwise.reports.estimates import Contrast, Estimate, estimate
+from lengthwise.reports.estimates import Contrast, Estimate, estimate_of
 from lengthwise.reports.figures.forest import Row
 from lengthwise.reports.measures import measure
 from lengthwise.reports.numbers import MINUS, NONE, number
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections.contrasts import average_rows, variant_rows
+from lengthwise.reports.sections.reach import reach_in_words
+from lengthwise.reports.sections.rival import Rival, rival, who
 from lengthwise.statistics import LEAST_REPLICATES
 
 
@@ -29,10 +31,14 @@ def answer(record: Record) -> list[Sentence]:
     if record.curve is None:
         return [*found, Sentence("Pending", [("", _pending(record))])]
     first, last = record.variants[0], record.marks[-1]
-    found.append(Sentence("Error by length", [("", _by_length(record))]))
+    if measure(record.metric).enough is not None:
+        found.append(Sentence(_served(record), reach_in_words(record)))
+    if len(record.variants) > 2 and (best := rival(record)):
+        found.append(Sentence(f"{first} against the best other variant", [("", _against(record, best))]))
+    found.append(Sentence(measure(record.metric).lead, [("", _by_length(record))]))
     if len(record.variants) > 1:
         found.append(
-            Sentence(f"Variants against {first}, {measure(record.metric).name} at length {last}", _variants(record))
+            Sentence(f"Variants against {first}, {measure(record.metric).name} at length {last:,}", _variants(record))
         )
     averages = [_average(record, row) for row in average_rows(record, [first])]
     if averages:
@@ -87,23 +93,38 @@ def _pending(record: Record) -> str:
 def _by_length(record: Record) -> str:
     first = record.variants[0]
     values = record.values(first, "raw", record.metric, record.marks)
-    at = [f"{estimate(column)} at length {s}" for s, column in zip(record.marks, values.T)]
+    at = [f"{estimate_of(record.metric, column)} at length {s:,}" for s, column in zip(record.marks, values.T)]
     told = ", ".join(at[:-1]) + f" and {at[-1]}" if len(at) > 1 else at[0]
     mean = f"With {first} and raw weights, mean {measure(record.metric).name}"
-    return f"{mean} is {told}; trained up to length {record.trained(first)}."
+    return f"{mean} is {told}; trained up to length {record.trained(first):,}."
 
 
 def _variants(record: Record) -> list[tuple[str, str]]:
-    """The variants by what their contrasts show at the longest length, lower ones first."""
+    """The variants by what their contrasts show at the longest length, better ones first."""
     by_verdict: dict[str, list[str]] = {}
     rows = [(row.label, row.contrasts[-1]) for row in variant_rows(record)]
-    for label, last in sorted(rows, key=lambda row: (row[1].as_is.sign, row[1].as_is.mean or 0.0)):
+    side = -1 if measure(record.metric).higher else 1
+    for label, last in sorted(rows, key=lambda row: (side * row[1].as_is.sign, side * (row[1].as_is.mean or 0.0))):
         by_verdict.setdefault(judge(last), []).append(f"{label} ({_signed(last.as_is)})")
     return [(verdict.capitalize(), "; ".join(names)) for verdict, names in by_verdict.items()]
 
 
+def _served(record: Record) -> str:
+    what = measure(record.metric)
+    return f"Median {what.name} stays at {what.enough:g} or above up to length"
+
+
+def _against(record: Record, best: Rival) -> str:
+    """The best other variant, and the first one's lead over it at each marked length."""
+    verdicts = [judge(c) for c in best.lead]
+    same = len(set(verdicts)) == 1
+    each = [f"{c.as_is} at length {c.length:,}{'' if same else f' ({v})'}" for c, v in zip(best.lead, verdicts)]
+    told = f"{'; '.join(each)}{f': {verdicts[0]}' if same else ''}"
+    return f"{who(best)}. The difference of “{record.variants[0]}” from it in {measure(record.metric).name} is {told}."
+
+
 def _average(record: Record, row: Row) -> tuple[str, str]:
-    told = "; ".join(f"{_signed(c.as_is)} at length {c.length} ({judge(c)})" for c in row.contrasts)
+    told = "; ".join(f"{_signed(c.as_is)} at length {c.length:,} ({judge(c)})" for c in row.contrasts)
     return row.label, f"{told}{_loudness(record, row)}"
 
 
@@ -114,7 +135,7 @@ def _loudness(record: Record, row: Row) -> str:
     usable = np.isfinite(mine) & np.isfinite(raw) & (raw > 0)
     if not usable.any():
         return ""
-    return f"; displacement at length {at} times {number(float((mine[usable] / raw[usable]).mean()), 2)}"
+    return f"; displacement at length {at:,} times {number(float((mine[usable] / raw[usable]).mean()), 2)}"
 
 
 def _signed(found: Estimate) -> str:
@@ -123,8 +144,8 @@ def _signed(found: Estimate) -> str:
     >>> _signed(Estimate(6, 0, 0.0301)), _signed(Estimate(6, 0, -0.717)), _signed(Estimate(6, 0, -0.00024))
     ('+0.030', '−0.72', '−0.0002')
     """
-    if found.mean is None:
-        return NONE
+    if not found.mean:
+        return NONE if found.mean is None else "0"
     size = abs(found.mean)
     text = number(size, 0 if size >= 10 else 1 if size >= 1 else 2 if size >= 0.1 else 3 if size >= 0.01 else 4)
     return ("+" if found.mean > 0 else MINUS if found.mean < 0 else "") + text

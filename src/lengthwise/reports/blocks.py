@@ -42,7 +42,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first `heads` cells of a row name it; `data` is what is saved, unrounded."""
+    """A table: the first `heads` cells of a row name it; `data` is what is saved, unrounded.
+
+    It is folded away under `summary` if there is one.
+    """
 
     kind: ClassVar[str] = "table"
     name: str
@@ -52,6 +55,7 @@ class Table:
     data: pl.DataFrame
     heads: int = 1
     numeric: bool = True
+    summary: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,45 @@ class FailureRecord(BaseModel):
     variant: str
     replicate: int
     step: int
+
+
+class NotRun(BaseModel):
+    """A claim that no run of a page decides, and why."""
+
+    id: str
+    statement: str
+    why: str
+
+
+class Try(BaseModel):
+    """Factors by which a plan's rates were multiplied, and how the models did that were trained so."""
+
+    factors: dict[str, float]
+    scores: dict[str, float | None]
+
+
+class Choice(BaseModel):
+    """The factors chosen for a variant at the length by which tries were compared, and every try."""
+
+    factors: dict[str, float]
+    length: int
+    tried: list[Try]
+
+    @property
+    def scores(self) -> dict[str, float | None]:
+        """The scores of the factors that were chosen; nothing where they are not among the tries."""
+        return next((row.scores for row in self.tried if row.factors == self.factors), {})
+
+    @property
+    def edges(self) -> list[str]:
+        """The groups whose factor is the least or the greatest that was tried: a wider grid might do better.
+
+        >>> tries = [Try(factors={"all": f, "output": 1.0}, scores={}) for f in (0.1, 1.0, 10.0)]
+        >>> [Choice(factors=row.factors, length=9, tried=tries).edges for row in tries]
+        [['all'], [], ['all']]
+        """
+        tried = {g: {row.factors[g] for row in self.tried if g in row.factors} for g in self.factors}
+        return [g for g, f in self.factors.items() if len(tried[g]) > 1 and f in (min(tried[g]), max(tried[g]))]
 
 
 class _Settings(BaseModel):
@@ -102,6 +141,28 @@ def checked_failures(failures: Any, path: Path) -> tuple[FailureRecord, ...]:
 def checked_provenance(provenance: Any, path: Path) -> dict[str, Any]:
     """Where the run comes from, by name."""
     return _validate(TypeAdapter(dict[str, Any]), provenance, path)
+
+
+def checked_tuning(tuning: Any, path: Path) -> dict[str, Choice]:
+    """What was chosen for each variant.
+
+    >>> checked_tuning({"joint": {"factors": {}, "length": 9}}, Path("tuning.json"))
+    Traceback (most recent call last):
+    ...
+    lengthwise.errors.InputError: tuning.json: joint.tried: field required
+    """
+    return _validate(TypeAdapter(dict[str, Choice]), tuning, path)
+
+
+def checked_not_run(claims: Sequence[Mapping[str, str]]) -> tuple[NotRun, ...]:
+    """The claims that no run of a page decides.
+
+    >>> checked_not_run([{"id": "a", "statement": "It is so"}])
+    Traceback (most recent call last):
+    ...
+    lengthwise.errors.InputError: not_run: 0.why: field required
+    """
+    return tuple(_validate(TypeAdapter(list[NotRun]), list(claims), Path("not_run")))
 
 
 def checked_table(table: pl.DataFrame, columns: Iterable[str], path: Path) -> pl.DataFrame:

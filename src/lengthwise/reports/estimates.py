@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from jaxtyping import Float
 
+from lengthwise.reports.measures import measure
 from lengthwise.reports.numbers import interval
 from lengthwise.reports.record import Record
-from lengthwise.statistics import LEAST_REPLICATES, log_slope, mean_interval
+from lengthwise.statistics import LEAST_REPLICATES, log_slope, mean_interval, median_interval
 
 BAND_RESAMPLES = 1000
 RULE_RESAMPLES = 10_000
@@ -21,7 +23,7 @@ RULE_RESAMPLES = 10_000
 class Estimate:
     """The mean over replicates with a 95% interval, which is None below the fewest replicates that rules ask for.
 
-    `failed` counts the replicates without a value.
+    `failed` counts the replicates without a value. The interval encloses the median instead where it is `of` that.
     """
 
     n: int
@@ -31,8 +33,15 @@ class Estimate:
     low: float | None = None
     high: float | None = None
 
+    of: Literal["mean", "median"] = "mean"
+
     def __str__(self) -> str:
-        return interval(self.mean, self.low, self.high)
+        return interval(self.centre, self.low, self.high)
+
+    @property
+    def centre(self) -> float | None:
+        """What the interval is of: the mean or the median."""
+        return self.mean if self.of == "mean" else self.median
 
     @property
     def sign(self) -> int:
@@ -61,6 +70,21 @@ def estimate(values: Float[np.ndarray, " replicates"], resamples: int = BAND_RES
     return Estimate(len(kept), failed, mean, median, found.low, found.high)
 
 
+def median(values: Float[np.ndarray, " replicates"]) -> Estimate:
+    """The median of the finite values with its exact interval, between two of them.
+
+    >>> print(median(np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 1.0, np.nan])))
+    1.00 [0.90, 1.00]
+    """
+    kept = values[np.isfinite(values)]
+    failed = len(values) - len(kept)
+    if len(kept) == 0:
+        return Estimate(0, failed, of="median")
+    mean, middle, found = float(kept.mean()), float(np.median(kept)), median_interval(kept)
+    low, high = (found.low, found.high) if found else (None, None)
+    return Estimate(len(kept), failed, mean, middle, low, high, of="median")
+
+
 @dataclass(frozen=True)
 class Line:
     """A metric of one variant's weights by length (or by step), an estimate at each."""
@@ -71,14 +95,28 @@ class Line:
     estimates: list[Estimate]
 
     def array(self, field: str) -> Float[np.ndarray, " k"]:
-        """One field (`mean`, `low`, `high`) of every estimate, NaN for none."""
+        """One field (`centre`, `mean`, `low`, `high`) of every estimate, NaN for none."""
         return np.array([getattr(e, field) for e in self.estimates], dtype=float)
 
 
 def line(record: Record, variant: str, weights: str, metric: str) -> Line:
     """A metric by length at the last measured step."""
     values = record.values(variant, weights, metric)
-    return Line(variant, weights, record.lengths, [estimate(column) for column in values.T])
+    return Line(variant, weights, record.lengths, [estimate_of(metric, column) for column in values.T])
+
+
+def estimate_of(metric: str, values: Float[np.ndarray, " replicates"]) -> Estimate:
+    """The mean of a metric, its interval cut to what the metric can be.
+
+    A bootstrap-t interval of values nearly all alike can be very long, and the truth is never in its impossible part.
+
+    >>> estimate_of("accuracy", np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.99])).high
+    1
+    """
+    found, what = estimate(values), measure(metric)
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, what.least), high=min(found.high, what.most))
 
 
 def slope(record: Record, variant: str, weights: str, metric: str) -> Estimate:

@@ -15,6 +15,8 @@ def number(value: float | None, decimals: int | None = None) -> str:
     ('0.838', '1,234,567', '−2.00', '–')
     >>> number(0.00001234), number(0)
     ('1.23e−05', '0')
+    >>> number(-0.001, 2)  # zero has no sign
+    '0.00'
     """
     if value is None or not math.isfinite(value):
         return NONE
@@ -24,7 +26,7 @@ def number(value: float | None, decimals: int | None = None) -> str:
         text = f"{value:.3g}"
     else:
         text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return text.replace("-", MINUS)
+    return (text if float(text.replace(",", "")) else text.removeprefix("-")).replace("-", MINUS)
 
 
 def interval(value: float | None, low: float | None, high: float | None) -> str:
@@ -32,9 +34,13 @@ def interval(value: float | None, low: float | None, high: float | None) -> str:
 
     >>> interval(0.83764, 0.80123, 0.87321), interval(-0.5, None, None), interval(120.0, 100.0, 140.0)
     ('0.84 [0.80, 0.87]', '−0.5', '120 [100, 140]')
+    >>> interval(0.5, 0.5, 0.5)  # every replicate gave the same
+    '0.5 [0.5, 0.5]'
     """
     if value is None or low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
         return number(value)
+    if low == value == high:
+        return f"{number(value)} [{number(low)}, {number(high)}]"
     digits = decimals(high - low)
     return f"{number(value, digits)} [{number(low, digits)}, {number(high, digits)}]"
 

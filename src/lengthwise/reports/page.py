@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from lengthwise.errors import InputError
 from lengthwise.reports.answer import Sentence, answer
 from lengthwise.reports.blocks import Cards, Figure, Section, Table
+from lengthwise.reports.checks import NotRun, checked_not_run
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections import sections_of
 from lengthwise.runs import slug
@@ -35,16 +36,19 @@ class Page:
     folder: Path
     title: str
     chapters: list[Chapter]
+    not_run: Sequence[NotRun] = ()
 
     @classmethod
-    def read(cls, folder: Path, runs: Sequence[Path] | None, title: str | None) -> Page:
+    def read(
+        cls, folder: Path, runs: Sequence[Path] | None, title: str | None, not_run: Sequence[Mapping[str, str]] = ()
+    ) -> Page:
         """Read the run folders and render their sections; nothing is written."""
         if runs is not None and not runs:
             raise InputError("a page of no runs: expected at least one run folder")
         records = [Record.read(path) for path in runs or [folder]]
         prefixes = _prefixes(records) if runs is not None else [""]
         chapters = [Chapter(p, r, answer(r), sections_of(r)) for p, r in zip(prefixes, records)]
-        return cls(folder, title or records[0].config["question"], chapters)
+        return cls(folder, title or records[0].config["question"], chapters, checked_not_run(not_run))
 
     def write(self) -> Path:
         """Write figures, tables and then the page; each file is whole or absent."""

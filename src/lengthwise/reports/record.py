@@ -13,6 +13,7 @@ import polars as pl
 from jaxtyping import Float
 
 from lengthwise.reports.checks import (
+    Choice,
     ClaimRecord,
     FailureRecord,
     checked_claims,
@@ -20,6 +21,7 @@ from lengthwise.reports.checks import (
     checked_failures,
     checked_provenance,
     checked_table,
+    checked_tuning,
 )
 from lengthwise.runs import CURVE_SCHEMA, RunFolder
 from lengthwise.runs.files import read_json, read_table
@@ -29,7 +31,7 @@ HISTORY_COLUMNS = ("variant", "replicate", "step", "loss")
 
 @dataclass(frozen=True)
 class Record:
-    """One run as its folder tells it; `curve`, `history` and `failures` are None until they are written.
+    """One run as its folder tells it; `curve`, `history`, `failures` and `tuning` are None until they are written.
 
     `Record.read(folder)` raises InputError for a file that is damaged, or missing although the run has finished.
     """
@@ -42,6 +44,7 @@ class Record:
     failures: tuple[FailureRecord, ...] | None
     curve: pl.DataFrame | None
     history: pl.DataFrame | None
+    tuning: dict[str, Choice] | None = None
 
     @classmethod
     def read(cls, path: Path) -> Record:
@@ -51,6 +54,11 @@ class Record:
         def when_due(name: str, read: Callable[[Path], Any]) -> Any:
             return read(path / name) if folder.finished or (path / name).exists() else None
 
+        def when_tuned() -> dict[str, Choice] | None:
+            needed = folder.config.get("tuning") is not None
+            read = lambda p: checked_tuning(read_json(p), p)  # noqa: E731
+            return when_due("tuning.json", read) if needed else None
+
         return cls(
             name=path.resolve().name,
             config=checked_config(folder.config, path / "config.json"),
@@ -59,6 +67,7 @@ class Record:
             provenance=when_due("provenance.json", lambda p: checked_provenance(read_json(p), p)),
             failures=when_due("failures.json", lambda p: checked_failures(read_json(p), p)),
             curve=when_due("curve.parquet", lambda p: checked_table(read_table(p), CURVE_SCHEMA, p)),
+            tuning=when_tuned(),
             history=when_due("history.parquet", lambda p: checked_table(read_table(p), HISTORY_COLUMNS, p)),
         )
 
@@ -85,6 +94,14 @@ class Record:
         own = self.config["task"]["trained_length"]
         return max(phase["lengths"] or own for phase in self.plan(variant)["phases"])
 
+    def rates(self, variant: str) -> list[dict[str, Any]]:
+        """The rates of each phase of a variant's plan, multiplied by the factors that tuning chose."""
+        factors = self.tuning[variant].factors if self.tuning and variant in self.tuning else {}
+        return [
+            {g: multiplied(rate, factors.get(g, 1.0) * factors.get("all", 1.0)) for g, rate in phase["rates"].items()}
+            for phase in self.plan(variant)["phases"]
+        ]
+
     def boundaries(self, variant: str) -> list[int]:
         """The step at which each phase after the first begins."""
         return np.cumsum([phase["steps"] for phase in self.plan(variant)["phases"]]).tolist()[:-1]
@@ -106,9 +123,10 @@ class Record:
 
     @cached_property
     def metric(self) -> str:
-        """The metric by which the page answers: total variation where measured, the curve's first metric otherwise."""
+        """The metric by which the page answers: the experiment's own, total variation or else the curve's first."""
         by_length = [metric for (_, _, metric), rows in self._last.items() if rows["length"].null_count() < len(rows)]
-        return "tv" if "tv" in by_length or not by_length else by_length[0]
+        own = [m for m in (self.config.get("metric"), "tv") if m and (m in by_length or not by_length)]
+        return (own or by_length)[0]
 
     def weights(self, variant: str) -> list[str]:
         """The weights measured of a variant: raw first, then its averages in order."""
@@ -120,6 +138,11 @@ class Record:
         """Whether a metric was measured, of one variant or of any."""
         return any(m == metric and variant in (None, v) for v, _, m in self._last)
 
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The metrics that were measured, in the order of the curve."""
+        return list(dict.fromkeys(metric for _, _, metric in self._last))
+
     def values(
         self, variant: str, weights: str, metric: str, lengths: Sequence[int | None] | None = None
     ) -> Float[np.ndarray, "replicates lengths"]:
@@ -129,9 +152,15 @@ class Record:
         """
         return self._array(self._last.get((variant, weights, metric)), self.lengths if lengths is None else lengths)
 
-    def along(self, variant: str, length: int) -> tuple[list[int], Float[np.ndarray, "replicates steps"]]:
-        """The steps at which a variant was measured, and the page's metric of its raw weights at one length there."""
-        rows = self._split.filter(variant=variant, weights="raw", metric=self.metric, length=length)
+    def along(
+        self, variant: str, length: int | None, metric: str | None = None
+    ) -> tuple[list[int], Float[np.ndarray, "replicates steps"]]:
+        """The steps at which a variant was measured, and a metric of its raw weights at one length there.
+
+        The metric is the page's own by default; the length None stands for a property of the whole model.
+        """
+        at = pl.col("length").is_null() if length is None else pl.col("length") == length
+        rows = self._split.filter(at, variant=variant, weights="raw", metric=metric or self.metric)
         steps = sorted(rows["step"].unique())
         return steps, self._array(rows.with_columns(length=pl.col("step")), steps)
 
@@ -179,3 +208,14 @@ class Record:
             return {}
         last = self._split.filter(pl.col("step") == pl.col("step").max().over("variant"))
         return last.partition_by("variant", "weights", "metric", as_dict=True, maintain_order=True)
+
+
+def multiplied(rate: Any, factor: float) -> Any:
+    """A rate, or the ends of a schedule of rates, times a factor.
+
+    >>> multiplied(0.5, 4.0), multiplied({"peak": 1.0, "final": 0.5, "warmup": 10}, 4.0)
+    (2.0, {'peak': 4.0, 'final': 2.0, 'warmup': 10})
+    """
+    if isinstance(rate, dict):
+        return {k: v * factor if k in ("peak", "final") and v is not None else v for k, v in rate.items()}
+    return rate * factor

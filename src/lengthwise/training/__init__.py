@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lengthwise.training.averages import AVERAGES, BEMA, EMA, Averages
-from lengthwise.training.optimisers import OPTIMISERS, SGD, Adam, AdamW
+from lengthwise.training.optimisers import OPTIMISERS, SGD, Adam, AdamW, NormalisedSGD
 from lengthwise.training.plan import Phase, Plan, Schedule
 from lengthwise.training.population import Member, Population
 from lengthwise.training.trainer import Trainer
@@ -12,6 +12,7 @@ __all__ = [
     "AVERAGES",
     "BEMA",
     "EMA",
+    "NormalisedSGD",
     "OPTIMISERS",
     "SGD",
     "Adam",

@@ -43,6 +43,23 @@ class SGD(_Rule):
         return w - rate * velocity, {"velocity": velocity}
 
 
+class NormalisedSGD(_Rule):
+    """Gradient descent by steps of a given length: `w <- w - rate g / |g|`, with the norm over each group of a model.
+
+    >>> w, g = torch.tensor([[1.0, 1.0]]), torch.tensor([[3.0, 4.0]])
+    >>> NormalisedSGD().update(w, g, {}, torch.ones(1, 1), torch.tensor([[5.0]]), {})[0]
+    tensor([[-2., -3.]])
+    """
+
+    kind: Literal["normalised-sgd"] = "normalised-sgd"
+    slots: ClassVar = ()
+
+    @staticmethod
+    def update(w: Tensor, g: Tensor, state: State, count: Tensor, rate: Tensor, n: Numbers) -> tuple[Tensor, State]:
+        norm = g.norm(dim=1, keepdim=True)
+        return w - rate * g / torch.where(norm > 0, norm, 1.0), {}
+
+
 class Adam(_Rule):
     """Adam with bias correction; `weight_decay` is added to the gradient (arXiv:1412.6980).
 
@@ -89,5 +106,5 @@ def _adam(w: Tensor, g: Tensor, state: State, count: Tensor, rate: Tensor, n: Nu
     return w - first * mean / (square.sqrt() / second + n["epsilon"]), {"mean": mean, "square": square}
 
 
-Optimiser = Annotated[SGD | Adam | AdamW, Field(discriminator="kind")]
-OPTIMISERS: dict[str, type[Any]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW}
+Optimiser = Annotated[SGD | NormalisedSGD | Adam | AdamW, Field(discriminator="kind")]
+OPTIMISERS: dict[str, type[Any]] = {"sgd": SGD, "normalised-sgd": NormalisedSGD, "adam": Adam, "adamw": AdamW}

@@ -47,21 +47,26 @@ def by_weights(record: Record, lines: Mapping[str, Sequence[Line]], axis: str) -
     return _finish(figure, grid, record, flat, axis, [*keys.values(), shade], columns=6)
 
 
-def by_metric(record: Record, lines: Mapping[str, Sequence[Line]], axes_names: Sequence[str]) -> Figure:
-    """A panel for each metric with a line for each variant."""
-    names = list(dict.fromkeys(line.variant for own in lines.values() for line in own))
-    figure = Figure(figsize=(p.WIDTH, 3.1 + 0.17 * -(-len(names) // 3)), layout="constrained")
-    grid = figure.subplots(1, len(lines), sharex=True, squeeze=False)[0]
-    keys: dict[str, object] = {}
-    for axes, name, own in zip(grid, axes_names, lines.values()):
-        shade = p.shade_trained(axes, record)
-        for line in own:
-            keys[line.variant] = p.band(axes, line, mark(names.index(line.variant)), line.variant, alpha=0.1)
-        axes.set_title(name)
-        p.length_axis(axes, record)
-        p.from_zero(axes, own)
+def by_metric(
+    record: Record, lines: Mapping[str, Sequence[Line]], axes_names: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> Figure:
+    """A panel for each metric with a line for each variant, in a row for each group of variants, with its key."""
+    names = [name for own in groups.values() for name in own]
+    keyed = 0.17 * sum(-(-len(own) // 3) for own in groups.values())
+    figure = Figure(figsize=(p.WIDTH, 0.6 + 2.5 * len(groups) + keyed), layout="constrained")
+    rows = [*figure.subfigures(len(groups), 1, squeeze=False)[:, 0]]
+    for part, (group, members) in zip(rows, groups.items()):
+        grid = part.subplots(1, len(lines), squeeze=False)[0]
+        keys: dict[str, object] = {}
+        for axes, name, own in zip(grid, axes_names, lines.values()):
+            shade = p.shade_trained(axes, record)
+            for line in (x for x in own if x.variant in members):
+                keys[line.variant] = p.band(axes, line, mark(names.index(line.variant)), line.variant, alpha=0.1)
+            axes.set_title(name)
+            p.length_axis(axes, record)
+            p.from_zero(axes, own)
+        p.legend(part, [*keys.values(), shade], columns=3, title=group)  # type: ignore[list-item]
     figure.supxlabel(p.LENGTH_AXIS, fontsize=8.5)
-    p.legend(figure, [*keys.values(), shade], columns=3)  # type: ignore[list-item]
     return figure
 
 

@@ -25,15 +25,15 @@ class Row:
     contrasts: Sequence[Contrast]
 
 
-def forest(rows: Sequence[Row], axis: str) -> Figure:
-    """A column for each length and a row for each contrast."""
+def forest(rows: Sequence[Row], axis: str, better: str = "left of 0 is lower") -> Figure:
+    """A column for each length and a row for each contrast; `better` says what the sides of 0 are."""
     lengths = [contrast.length for contrast in rows[0].contrasts]
     places, headings, bottom = _places(rows)
     figure = Figure(figsize=(p.WIDTH, 0.2 * bottom + 0.95), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1)  # type: ignore[union-attr]  # names may be set in a wider font
+    figure.get_layout_engine().set(w_pad=0.2)  # type: ignore[union-attr]  # names may be set in a wider font
     grid = figure.subplots(1, len(lengths), sharey=True, squeeze=False)[0]
     for k, axes in enumerate(grid):
-        axes.set_title(f"at length {lengths[k]}")
+        axes.set_title(f"at length {lengths[k]:,}")
         axes.axvline(0, color=INK, lw=0.8, zorder=1)
         for n, (row, y) in enumerate(zip(rows, places)):
             if n % 2 == 0:
@@ -43,7 +43,7 @@ def forest(rows: Sequence[Row], axis: str) -> Figure:
                 _bar(axes, row.contrasts[k].matched, y + 0.16, VERMILION, "D", filled=False)
         _frame(axes, bottom)
     _names(grid[0], rows, places, headings)
-    figure.supxlabel(f"{axis}; left of 0 is lower", fontsize=8.5)
+    figure.supxlabel(f"{axis}; {better}", fontsize=8.5)
     p.legend(figure, _keys(any(c.matched for row in rows for c in row.contrasts)))
     return figure
 

@@ -29,6 +29,7 @@ def losses(record: Record, lines: Sequence[Line]) -> Figure:
     if len(lines) == 1:
         keys.pop("others")
     p.count_ticks(grid[0], 4)
+    p.limit(grid[0], lines)
     p.label(figure, "Training step", "Training loss (nats)" if record.has("kl") else "Training loss")
     p.legend(figure, [keys[k] for k in ("own", "others", "phase") if k in keys])
     return figure
@@ -40,7 +41,7 @@ def along(record: Record, lines: Mapping[str, Sequence[Line]], axis: str) -> Fig
     keys = {}
     for axes, (variant, own) in zip(grid, lines.items()):
         for line, length, mark in zip(own, record.marks, MARKS):
-            keys[length] = p.band(axes, line, mark, f"at length {length}", alpha=0.13)
+            keys[length] = p.band(axes, line, mark, f"at length {length:,}", alpha=0.13)
         if steps := record.boundaries(variant):
             keys["phase"] = p.boundaries(axes, steps)
         p.title(axes, variant)

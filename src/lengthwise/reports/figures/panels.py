@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from lengthwise.reports.estimates import Line
 from lengthwise.reports.figures.style import FAINT, INK, MUTED, SHADE, WIDTH, Mark
+from lengthwise.reports.numbers import number
 from lengthwise.reports.record import Record
 
 LENGTH_AXIS = "Input length s (tokens)"
@@ -42,7 +44,8 @@ def label(figure: Figure, x: str, y: str) -> None:
 
 def title(axes: Axes, name: str, note: str = "") -> None:
     """A panel's title, with a note under it."""
-    axes.set_title(f"{shown(name)}\n{note}" if note else shown(name))
+    lines = wrap(shown(name, 64), 34, break_on_hyphens=False) or [""]
+    axes.set_title("\n".join([*lines, note] if note else lines))
 
 
 def shown(name: str, most: int = 34) -> str:
@@ -56,10 +59,14 @@ def shown(name: str, most: int = 34) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def legend(figure: Figure, handles: Sequence[Line2D | Patch], columns: int = 4) -> None:
-    """The key of all panels, above them."""
+def legend(figure: FigureBase, handles: Sequence[Line2D | Patch], columns: int = 4, title: str = "") -> None:
+    """The key of all panels, above them, under a title if there is one."""
     labels = [shown(str(handle.get_label()), 60) for handle in handles]
-    figure.legend(handles, labels, loc="outside upper left", ncols=columns, columnspacing=1.6, borderaxespad=0.2)
+    drawn = figure.legend(
+        handles, labels, loc="outside upper left", ncols=columns, columnspacing=1.6, borderaxespad=0.2,
+        title=title or None, alignment="left",
+    )  # fmt: skip
+    drawn.get_title().set(fontweight="bold", fontsize=8.5)
 
 
 def length_axis(axes: Axes, record: Record, log: bool | None = None) -> None:
@@ -82,12 +89,12 @@ def shade_trained(axes: Axes, record: Record, trained: int | None = None) -> Pat
 
 
 def band(axes: Axes, line: Line, mark: Mark, text: str, markers: bool = True, alpha: float = 0.2) -> Line2D:
-    """A line of means with its 95% band, where there is one."""
+    """A line of means (or medians) with its 95% band, where there is one."""
     low, high = line.array("low"), line.array("high")
     if np.isfinite(low).any():
         axes.fill_between(line.x, low, high, color=mark.colour, alpha=alpha, lw=0, zorder=2)
     (drawn,) = axes.plot(
-        line.x, line.array("mean"), color=mark.colour, linestyle=mark.dashes, marker=mark.marker if markers else "",
+        line.x, line.array("centre"), color=mark.colour, linestyle=mark.dashes, marker=mark.marker if markers else "",
         markeredgewidth=0, label=text, zorder=3,
     )  # fmt: skip
     return drawn
@@ -96,7 +103,7 @@ def band(axes: Axes, line: Line, mark: Mark, text: str, markers: bool = True, al
 def context(axes: Axes, lines: Sequence[Line]) -> Line2D:
     """The other panels' lines, faint, behind this panel's own."""
     for line in lines:
-        axes.plot(line.x, line.array("mean"), color=FAINT, lw=0.9, zorder=1)
+        axes.plot(line.x, line.array("centre"), color=FAINT, lw=0.9, zorder=1)
     return Line2D([], [], color=FAINT, lw=0.9, label="the other variants")
 
 
@@ -127,7 +134,7 @@ def log_ticks(axes: Axes, which: str, values: Sequence[float], marks: Sequence[f
     clear = [t for t in ticks if low * 0.85 <= t <= high * 1.15 and all(abs(np.log(t / m)) > 0.45 for m in marks)]
     axis.set_major_locator(FixedLocator([*clear, *marks]))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def reference(axes: Axes, x: Sequence[float] | np.ndarray, y: np.ndarray, text: str) -> Line2D:
@@ -137,7 +144,20 @@ def reference(axes: Axes, x: Sequence[float] | np.ndarray, y: np.ndarray, text: 
 
 
 def from_zero(axes: Axes, lines: Sequence[Line]) -> None:
-    """Start the vertical axis at 0 where no mean lies below."""
-    values = np.concatenate([line.array("mean") for line in lines])
+    """Start the vertical axis at 0 where no value lies below."""
+    limit(axes, lines)
+    values = np.concatenate([line.array("centre") for line in lines])
     if np.isfinite(values).any() and np.nanmin(values) >= 0:
         axes.set_ylim(bottom=0)
+
+
+def limit(axes: Axes, lines: Sequence[Line]) -> None:
+    """A vertical axis that shows every value, and bands as far as they do not dwarf the values."""
+    parts = (np.concatenate([line.array(field) for line in lines]) for field in ("centre", "low", "high"))
+    values, lows, highs = (part[np.isfinite(part)] for part in parts)
+    if not len(values):
+        return
+    low, high = values.min(), values.max()
+    span = (high - low) or abs(high) or 1.0
+    bottom, top = max(low - 0.5 * span, min([low, *lows])), min(high + 0.5 * span, max([high, *highs]))
+    axes.set_ylim(bottom - 0.05 * span, top + 0.05 * span)

@@ -12,15 +12,21 @@ from lengthwise.reports.sections.contrasts import contrasts
 from lengthwise.reports.sections.curves import curves
 from lengthwise.reports.sections.displacement import displacement
 from lengthwise.reports.sections.history import history
+from lengthwise.reports.sections.mechanism import mechanism
+from lengthwise.reports.sections.reach import reach
 from lengthwise.reports.sections.settings import settings
+from lengthwise.reports.sections.tuning import tuning
 from lengthwise.reports.sections.verdicts import verdicts
 
 SECTIONS: dict[str, Callable[[Record], Section]] = {
     "verdicts": verdicts,
     "certificates": certificates,
+    "reach": reach,
     "curves": curves,
     "displacement": displacement,
     "contrasts": contrasts,
+    "mechanism": mechanism,
+    "tuning": tuning,
     "history": history,
     "settings": settings,
 }

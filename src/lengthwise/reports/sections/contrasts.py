@@ -10,11 +10,13 @@ from lengthwise.reports.blocks import Block, Figure, Heading, Paragraph, Section
 from lengthwise.reports.estimates import Contrast, Estimate, contrast, estimate, table
 from lengthwise.reports.figures.forest import Row, forest
 from lengthwise.reports.figures.style import draw
+from lengthwise.reports.groups import groups
 from lengthwise.reports.measures import measure
 from lengthwise.reports.numbers import NONE
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections.displacement import by_weights
 from lengthwise.reports.sections.pending import pending
+from lengthwise.reports.sections.rival import rival, rival_table, who
 
 TITLE = "Contrasts"
 REMEDIES, ONLY_SCALE = "Remedies", "Only scale"
@@ -26,11 +28,17 @@ WHY = (
 )
 
 
+CHOSEN = (
+    "It was chosen among all the others on the very replicates compared here, so the difference is, if anything, too "
+    "kind to it."
+)
+
+
 def contrasts(record: Record) -> Section:
     """Each variant minus the first, each average minus raw, and the inverse temperatures that were fitted."""
     if record.curve is None:
         return pending(TITLE)
-    blocks: list[Block] = [Paragraph(WHY)]
+    blocks: list[Block] = [Paragraph(WHY)] if record.has(f"{record.metric}_matched") else []
     variants, averages = variant_rows(record), average_rows(record)
     first = record.variants[0]
     if variants:
@@ -38,6 +46,9 @@ def contrasts(record: Record) -> Section:
         if any(row.group == ONLY_SCALE for row in variants):
             caption += " The baselines that only scale change nothing but the size of scores or logits with length."
         blocks += [Heading(f"Each variant minus {first}"), *_shown(record, "contrasts-variants", caption, variants)]
+        if (found := rival(record)) and len(record.variants) > 2:
+            told = f"{who(found)}, by mean {measure(record.metric).name} at length {record.lengths[-1]:,}. {CHOSEN}"
+            blocks += [Heading(f"{first} against the best other variant"), Paragraph(told), rival_table(record, found)]
     if averages:
         caption = "Each average minus the raw weights of the same model, paired within replicates."
         blocks += [Heading("Each average minus raw"), *_shown(record, "contrasts-averages", caption, averages)]
@@ -51,8 +62,16 @@ def variant_rows(record: Record) -> list[Row]:
     first, *others = record.variants
     return [
         Row(group, v, [contrast(record, v, (v, "raw"), (first, "raw"), s, record.metric) for s in record.marks])
-        for group in (REMEDIES, ONLY_SCALE) for v in others if _group(record, v) == group
+        for group, own in _groups(record).items() for v in others if v in own
     ]  # fmt: skip
+
+
+def _groups(record: Record) -> dict[str, list[str]]:
+    """Remedies apart from what only scales, where anything does; the groups of the page otherwise."""
+    scale = [v for v in record.variants[1:] if _only_scales(record, v)]
+    if not scale:
+        return groups(record)
+    return {REMEDIES: [v for v in record.variants if v not in scale], ONLY_SCALE: scale}
 
 
 def average_rows(record: Record, variants: Sequence[str] | None = None) -> list[Row]:
@@ -63,12 +82,12 @@ def average_rows(record: Record, variants: Sequence[str] | None = None) -> list[
     ]  # fmt: skip
 
 
-def _group(record: Record, variant: str) -> str:
+def _only_scales(record: Record, variant: str) -> bool:
     """Whether a variant differs from the first in nothing but its model's `scaling`."""
     first, own = (record.config["variants"][v] for v in (record.variants[0], variant))
     keys = {*first["model"], *own["model"]}
     changed = {k for k in keys if first["model"].get(k) != own["model"].get(k)}
-    return ONLY_SCALE if changed == {"scaling"} and first["plan"] == own["plan"] else REMEDIES
+    return changed == {"scaling"} and first["plan"] == own["plan"]
 
 
 def _shown(record: Record, name: str, caption: str, rows: Sequence[Row]) -> list[Block]:
@@ -78,12 +97,13 @@ def _shown(record: Record, name: str, caption: str, rows: Sequence[Row]) -> list
     axis = f"Paired difference in {what.name}{f' ({what.unit})' if what.unit else ''}"
     figure = Figure(
         name=name,
-        caption=f"{caption} Bars are 95% intervals over replicates; filled circles as is, open diamonds scale-matched.",
-        alternative=f"Forest plot of paired differences in {what.name}. As is at length {record.marks[-1]}: {told}.",
-        drawing=draw(name, lambda: forest(rows, axis)),
+        caption=f"{caption} Bars are 95% intervals over replicates"
+        + ("; filled circles as is, open diamonds scale-matched." if any(c.matched for _, c in flat) else "."),
+        alternative=f"Forest plot of paired differences in {what.name}. As is at length {record.marks[-1]:,}: {told}.",
+        drawing=draw(name, lambda: forest(rows, axis, what.better)),
         data=_data(flat),
     )
-    return [figure, _numbers(f"{name}-table", record, rows, what.name)]
+    return [figure, _numbers(f"{name}-table", record, rows)]
 
 
 def _data(flat: Sequence[tuple[Row, Contrast]]) -> pl.DataFrame:
@@ -98,16 +118,21 @@ def _data(flat: Sequence[tuple[Row, Contrast]]) -> pl.DataFrame:
     )
 
 
-def _numbers(name: str, record: Record, rows: Sequence[Row], metric: str) -> Table:
-    header = ["Group", "Contrast", *(f"{k}, s = {s}" for s in record.marks for k in ("as is", "matched")), "n"]
+def _numbers(name: str, record: Record, rows: Sequence[Row]) -> Table:
+    what, scaled = measure(record.metric), any(c.matched for row in rows for c in row.contrasts)
+    kinds = ("as is, ", "matched, ") if scaled else ("",)
+    grouped = any(row.group for row in rows)
+    header = [*(["Group"] * grouped), "Contrast", *(f"{k}s = {s:,}" for s in record.marks for k in kinds), "n"]
 
     def cells(row: Row) -> list[str]:
-        return [str(e) if e is not None else NONE for c in row.contrasts for e in (c.as_is, c.matched)]
+        shown = [(c.as_is, c.matched) if scaled else (c.as_is,) for c in row.contrasts]
+        return [str(e) if e is not None else NONE for own in shown for e in own]
 
-    body = [[row.group, row.label, *cells(row), str(row.contrasts[0].as_is.n)] for row in rows]
+    body = [[*([row.group] * grouped), row.label, *cells(row), str(row.contrasts[0].as_is.n)] for row in rows]
     data = _data([(row, c) for row in rows for c in row.contrasts])
-    caption = f"Paired mean differences in {metric} with 95% intervals; negative is lower than the reference."
-    return Table(name, caption, header, body, data, heads=2)
+    side = "positive is better" if what.higher else "negative is lower"
+    caption = f"Paired mean differences in {what.name} with 95% intervals; {side} than the reference."
+    return Table(name, caption, header, body, data, heads=1 + grouped)
 
 
 def _temperatures(record: Record) -> Table:

@@ -8,14 +8,14 @@ import polars as pl
 
 from lengthwise.reports.blocks import Block, Figure, Heading, Paragraph, Section, Table
 from lengthwise.reports.checks import FailureRecord
-from lengthwise.reports.estimates import Line, estimate, table
+from lengthwise.reports.estimates import Line, estimate, estimate_of, table
 from lengthwise.reports.figures import history as figures
 from lengthwise.reports.figures.style import draw
 from lengthwise.reports.measures import measure
 from lengthwise.reports.numbers import NONE, number
 from lengthwise.reports.record import Record
 from lengthwise.reports.sections.pending import TO_COME
-from lengthwise.reports.sections.settings import plain
+from lengthwise.reports.sections.settings import plain, rates
 from lengthwise.runs import slug
 
 TITLE = "Training history"
@@ -41,7 +41,8 @@ def _losses(record: Record, losses: pl.DataFrame) -> Figure:
     rows = (((x.variant, step), e) for x in lines for step, e in zip(x.x, x.estimates))
     return Figure(
         name="loss",
-        caption="Training loss by step (each point a short stretch of steps), mean over replicates, with its 95% band.",
+        caption="Training loss by step (each point a short stretch of steps), mean over replicates, with its 95% band "
+        "(cut where it leaves the axes).",
         alternative=f"Line charts of training loss by step for {len(lines)} variants. At the end: {last}.",
         drawing=draw("loss", lambda: figures.losses(record, lines)),
         data=table(rows, ("variant", "step")),
@@ -58,11 +59,12 @@ def _loss(record: Record, losses: pl.DataFrame, variant: str) -> Line:
 
 def _along(record: Record, variant: str, length: int) -> Line:
     steps, values = record.along(variant, length)
-    return Line(variant, "raw", steps, [estimate(column) for column in values.T])
+    return Line(variant, "raw", steps, [estimate_of(record.metric, column) for column in values.T])
 
 
 def _steps(record: Record, lines: dict[str, list[Line]]) -> Figure:
     what = measure(record.metric)
+    lengths = ", ".join(f"{s:,}" for s in record.marks)
     rows = (
         ((v, length, step), e)
         for v, own in lines.items()
@@ -73,7 +75,7 @@ def _steps(record: Record, lines: dict[str, list[Line]]) -> Figure:
         name=f"along-{slug(record.metric)}",
         caption=f"{what.axis} along training at the shortest, the longest trained and the longest length; "
         "raw weights, 95% bands.",
-        alternative=f"Line charts of {what.name} by training step at lengths {', '.join(map(str, record.marks))}.",
+        alternative=f"Line charts of {what.name} by training step at lengths {lengths}.",
         drawing=draw("along", lambda: figures.along(record, lines, what.axis)),
         data=table(rows, ("variant", "length", "step")),
     )
@@ -97,5 +99,7 @@ def _settings(record: Record, variant: str) -> str:
     if variant not in record.variants:
         return NONE
     plan = record.plan(variant)
-    phases = ", then ".join(f"{phase['steps']:,} steps with rates {plain(phase['rates'])}" for phase in plan["phases"])
+    phases = ", then ".join(
+        f"{phase['steps']:,} steps with rates {rates(own)}" for phase, own in zip(plan["phases"], record.rates(variant))
+    )
     return f"{plain(record.config['variants'][variant]['model'])}; {phases}; {plain(plan['optimiser'])}"

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from lengthwise.reports.blocks import Block, Code, Heading, Paragraph, Section, Table
-from lengthwise.reports.numbers import NONE
+from lengthwise.reports.numbers import NONE, number
 from lengthwise.reports.record import Record
 
 
@@ -18,7 +18,7 @@ def settings(record: Record) -> Section:
     blocks: list[Block] = [
         Paragraph(
             f"Task {config['task']['name']} ({plain(config['task'].get('settings', {}))}), trained up to length "
-            f"{config['task']['trained_length']}; variants: {len(record.variants)}, replicates: {record.replicates}, "
+            f"{config['task']['trained_length']:,}; variants: {len(record.variants)}, replicates: {record.replicates}, "
             f"seed: {config['seed']}, inputs for each measurement: {config['measuring']['inputs']:,}. "
             "Replicates differ in initial weights and data; the variants of a replicate see the same data."
         ),
@@ -63,6 +63,10 @@ def _phases(record: Record) -> Table:
     header = ["Plan", "Phase", "Steps", "Rates by group", "Lengths up to", "Optimiser state", "Batch", "Optimiser"]
     rows = [_phase(record, name, plan, k) for name, plan in plans for k in range(len(plan["phases"]))]
     caption = "The plan of training, phase by phase."
+    if record.tuning:
+        header.insert(4, "Chosen rates")
+        rows = [[*row[:4], _chosen(record, row[0], int(row[1]) - 1), *row[4:]] for row in rows]
+        caption += " Chosen rates: those of the plan times the factors that tuning chose."
     return Table("plan", caption, header, rows, _text(header, rows), heads=2, numeric=False)
 
 
@@ -72,6 +76,24 @@ def _phase(record: Record, name: str, plan: dict[str, Any], k: int) -> list[str]
     state = "carried" if phase.get("carry") else "fresh"
     start = [name, str(k + 1), f"{phase['steps']:,}", plain(phase["rates"]), str(longest), state]
     return [*start, str(plan["batch"]), plain(plan["optimiser"])]
+
+
+def _chosen(record: Record, plan: str, phase: int) -> str:
+    """The rates that tuning chose for a variant's own plan, or for each variant that shares one."""
+    if plan in record.variants:
+        return rates(record.rates(plan)[phase])
+    sharing = [v for v in record.variants if record.config["variants"][v]["plan"] is None]
+    chosen = dict.fromkeys(rates(record.rates(v)[phase]) for v in sharing)
+    return "; ".join(chosen)
+
+
+def rates(by_group: dict[str, Any]) -> str:
+    """Rates in words.
+
+    >>> rates({"attention": 1000.0, "output": 0.3 * 0.1})
+    'attention = 1,000, output = 0.03'
+    """
+    return ", ".join(f"{g} = {plain(r) if isinstance(r, dict) else number(r)}" for g, r in by_group.items()) or NONE
 
 
 def _provenance(provenance: dict[str, Any]) -> Table:
