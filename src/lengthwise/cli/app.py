@@ -10,6 +10,7 @@ import typer
 from lengthwise.cli.certify import certify
 from lengthwise.cli.language import language
 from lengthwise.cli.listing import list_everything
+from lengthwise.cli.othello import othello
 from lengthwise.cli.report import report
 from lengthwise.cli.reproduce import reproduce
 from lengthwise.cli.run import run
@@ -23,6 +24,7 @@ app.command()(reproduce)
 app.command()(run)
 app.command()(certify)
 app.command()(language)
+app.add_typer(othello)
 app.command()(report)
 app.command("list")(list_everything)
 

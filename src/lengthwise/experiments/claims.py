@@ -98,3 +98,18 @@ IN_CONTEXT = Claim(
     statement="Training attention after the output layer beats joint training and attention first in context",
     rule=_lagging,
 )
+
+
+def _othello(experiment: Experiment) -> Paired:
+    """EMA against raw weights at every measured ply beyond the trained ones."""
+    lengths = tuple(s for s in experiment.lengths if s > experiment.task.trained_length)
+    base = next(iter(experiment.variants))
+    better = Arm(variant=base, weights="ema@0.99")
+    return Paired(metric="tv", lengths=lengths or experiment.lengths[-1:], better=better, than=(Arm(variant=base),))
+
+
+OTHELLO_EMA = Claim(
+    id="sc.othello",
+    statement="EMA improves a GPT that plays Othello beyond the trained plies",
+    rule=_othello,
+)

@@ -42,8 +42,7 @@ def read_wthor(path: Path) -> Games:
     codes = records[:, RECORD - MOVES :]
     there = codes != 0
     lengths = np.where(there.any(1), MOVES - there[:, ::-1].argmax(1), 0).astype(np.uint8)
-    # A move missing between others must be found too: only what follows the last move is padding.
-    moves = np.where(np.arange(MOVES) < lengths[:, None], _squares()[codes], NONE).astype(np.uint8)
+    moves = np.where(there, _squares()[codes], NONE).astype(np.uint8)
     return Games(moves, lengths, Board(8))
 
 
