@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -15,13 +15,15 @@ from lengthwise.errors import unknown
 from lengthwise.experiments.building import Data, ModelOf, Start
 from lengthwise.statistics import Arm, Exact, Rule
 from lengthwise.tasks import Task
+from lengthwise.tasks.task import LossName
 from lengthwise.training import BEMA, EMA, Plan
 from lengthwise.training.averages import Average
 
 OTHER_METRICS = ("attention_entropy",)
 
 
-Grid = dict[str, tuple[float, ...]]
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Grid = Annotated[dict[str, Annotated[tuple[Factor, ...], Field(min_length=1)]], Field(min_length=1)]
 """For each group, the factors on its rates that are tried; every combination is."""
 
 
@@ -38,23 +40,27 @@ class Variant(Data):
 class Tuning(Data):
     """Which rates are tried for every variant before the run, on `replicates` of their own, and how they are compared.
 
-    The best mean of the first metric of `by`, at a trained `length` (by default the middle of the longest trained
-    quarter of a task that has one, else the longest trained length), decides; the next metric where it ties.
+    The best mean of the first metric of `by` (by default accuracy and then KL divergence, or the excess error), at a
+    trained `length` (by default the middle of the longest trained quarter of a task that has one, else the longest
+    trained length), decides; the next metric where it ties.
 
     >>> Tuning(grid={"all": (0.1, 1.0)}).order({"accuracy": 0.9, "kl": 0.5})
     [-0.9, 0.5]
     """
 
-    grid: Grid = Field(min_length=1)
+    grid: Grid
     replicates: int = Field(default=4, ge=1)
-    by: tuple[str, ...] = Field(default=("accuracy", "kl"), min_length=1)
+    by: tuple[str, ...] = ()
     length: int | None = Field(default=None, ge=1)
 
     def order(self, scores: Mapping[str, float | None]) -> list[float]:
         """What to sort tries by, the best first."""
-        sign = {name: -1.0 if ALL_METRICS[name].better == "greater" else 1.0 for name in self.by}
-        values = [(sign[name], scores[name]) for name in self.by]
-        return [math.inf if value is None else s * value for s, value in values]
+        sign = {name: -1.0 if ALL_METRICS[name].better == "greater" else 1.0 for name in scores}
+        return [math.inf if value is None else sign[name] * value for name, value in scores.items()]
+
+    def metrics(self, loss: LossName) -> tuple[str, ...]:
+        """The metrics that tries are compared by, for a task of that loss."""
+        return self.by or (("accuracy", "kl") if loss == "cross-entropy" else ("excess_error",))
 
 
 class Measuring(Data):
@@ -141,6 +147,17 @@ class Experiment(Data):
             for longest in (phase.lengths for phase in plan.phases):
                 if longest is not None and longest not in known:
                     raise ValueError(f"variant {variant!r}: phase lengths {longest}: {_expected(known, longest)}")
+        return self
+
+    @model_validator(mode="after")
+    def _tries_can_be_compared(self) -> Experiment:
+        if self.tuning is not None:
+            metrics, length = METRICS_OF[self.task.loss], self.tuning.length
+            for name in self.tuning.by:
+                if name not in metrics:
+                    raise ValueError(f"tuning.by: {unknown('metric', name, metrics)}")
+            if length is not None and length not in self.task.lengths:
+                raise ValueError(f"tuning.length {length}: {_expected(self.task.lengths, length)}")
         return self
 
     @model_validator(mode="after")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from lengthwise.errors import InputError
 from lengthwise.experiments.experiment import Experiment
 from lengthwise.languages import language_of, shallow_form
@@ -24,10 +26,11 @@ def check_expressible(experiment: Experiment) -> None:
     if form.letter_set:
         return
     if not form.last_letter:
-        alphabet = f" --set alphabet={task.alphabet}" if task.alphabet else ""
+        words = {"language": task.language, **({"alphabet": task.alphabet} if task.alphabet else {})}
+        asked = " ".join(f"--set {key}={shlex.quote(word)}" for key, word in words.items())
         raise InputError(
             f"language {form.says}: no shallow transformer tells them apart; a 2-layer GPT may:"
-            f" lengthwise run {DEEPER} --set language='{task.language}'{alphabet}"
+            f" lengthwise run {DEEPER} {asked}"
         )
     if experiment.arguments(next(iter(experiment.variants))).get("query") != "last letter":
         raise InputError(

@@ -71,7 +71,7 @@ LAG = Experiment(
     variants={**arms(SGD()), **RATIOS, **PARAMETRISATIONS},
     averages=(EMA(decay=0.99),),
     replicates=16,
-    tuning=Tuning(grid=GRID, replicates=4, by=("accuracy", "kl")),
+    tuning=Tuning(grid=GRID),
     measuring=Measuring(inputs=128, lengths=(5, 10, 20, 42, 100, 300, 1000, 3000, 10_000), along=10),
     claims=(THREE_PHASE, ATTENTION_ONLY, OUTPUT_ONLY, ONE_STEP),
     metric="accuracy",

@@ -64,7 +64,7 @@ def lagging(name: str, claim: Claim, task: Any, setting: Setting) -> Experiment:
         variants=setting.orders(),
         averages=(),
         replicates=16,
-        tuning=Tuning(grid=setting.grid, replicates=4, by=("excess_error",) if numbers else ("accuracy", "kl")),
+        tuning=Tuning(grid=setting.grid),
         measuring=Measuring(inputs=setting.inputs, lengths=setting.lengths, along=4),
         claims=(claim,),
         metric="excess_error" if numbers else "accuracy",

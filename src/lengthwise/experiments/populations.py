@@ -14,6 +14,7 @@ from lengthwise.experiments.experiment import Experiment
 from lengthwise.experiments.expressible import check_expressible
 from lengthwise.tasks.randomness import stream
 from lengthwise.training import Member, Population
+from lengthwise.training.groups import check_rates
 from lengthwise.training.plan import compile_plans
 from lengthwise.training.population import seeded
 
@@ -49,7 +50,15 @@ def check_experiment(experiment: Experiment) -> None:
         population = Population.start(members, [0], experiment.seed, globs=experiment.groups)
         compile_plans([member.plan for member in members], population.layout.groups)
         for member in members:
+            check_rates(population.layout.groups, _tried(experiment, member.name), f"grid of {member.name!r}")
             check_answers(experiment, member)
+
+
+def _tried(experiment: Experiment, variant: str) -> list[str]:
+    """The groups whose rates are tried for a variant."""
+    if experiment.tuning is None:
+        return []
+    return list(experiment.variants[variant].grid or experiment.tuning.grid)
 
 
 def check_answers(experiment: Experiment, member: Member) -> None:

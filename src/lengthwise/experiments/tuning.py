@@ -12,8 +12,8 @@ from lengthwise.experiments.experiment import Experiment, Measuring, Variant
 from lengthwise.statistics import Arm, replicate_values
 from lengthwise.training import Plan
 
-FIRST_REPLICATE = 1_000_000
-"""Tuning replicates are numbered from here, so that their data and initial weights are seen nowhere else."""
+APART = 1_000_000
+"""Tuning replicates are numbered so far beyond the run's: their data and initial weights are seen nowhere else."""
 
 Factors = dict[str, float]
 
@@ -32,7 +32,8 @@ def tuning_experiment(experiment: Experiment) -> Experiment:
             tries[try_name(name, factors)] = variant.model_copy(update={"plan": plan, "averages": ()})
     changes = {
         "name": f"{experiment.name} tuning", "variants": tries, "replicates": experiment.tuning.replicates,
-        "first_replicate": FIRST_REPLICATE, "claims": (), "tuning": None, "keeps_weights": False, "averages": (),
+        "first_replicate": experiment.first_replicate + APART, "claims": (), "tuning": None, "averages": (),
+        "keeps_weights": False,
         "measuring": Measuring(inputs=experiment.measuring.inputs, lengths=(tuned_length(experiment),)),
     }  # fmt: skip
     return Experiment(**{**{k: getattr(experiment, k) for k in Experiment.model_fields}, **changes})
@@ -74,12 +75,12 @@ def choices(experiment: Experiment, curve: pl.DataFrame) -> dict[str, dict[str, 
     """
     tuning = experiment.tuning
     assert tuning is not None
-    length, found = tuned_length(experiment), {}
+    length, found, metrics = tuned_length(experiment), {}, tuning.metrics(experiment.task.loss)
     for variant in experiment.variants:
         tried = []
         for factors, _ in distinct_plans(experiment, variant):
             arm = Arm(variant=try_name(variant, factors))
-            scores = {m: _mean(replicate_values(curve, arm, m, [length])[:, 0]) for m in tuning.by}
+            scores = {m: _mean(replicate_values(curve, arm, m, [length])[:, 0]) for m in metrics}
             tried.append({"factors": factors, "scores": scores})
         best = min(tried, key=lambda row: tuning.order(row["scores"]))
         found[variant] = {"factors": best["factors"], "length": length, "tried": tried}

@@ -86,6 +86,6 @@ def language_of(text: str, alphabet: str | None = None) -> Language:
         if alphabet not in (None, SUITE[text].alphabet):
             raise InputError(f"alphabet {alphabet!r}: language {text!r} has its own, {SUITE[text].alphabet!r}")
         return named_language(text)
-    if text.replace("-", "").isalpha() and get_close_matches(text, SUITE, cutoff=0.8):
+    if text.replace("-", "").isalnum() and get_close_matches(text, SUITE, cutoff=0.8):
         raise unknown("language", text, SUITE)
     return Language.from_regex(text, alphabet)

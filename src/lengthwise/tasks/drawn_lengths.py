@@ -22,7 +22,7 @@ class DrawnLengths(BaseModel):
     (135, 41)
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)  # an alphabet may be 10
 
     drawn: LengthName = Field(default="geometric", description="how trained lengths are distributed")
     mean_length: float = Field(default=20, ge=1, allow_inf_nan=False, description="the mean of the trained lengths")

@@ -44,7 +44,7 @@ class NextSymbol(BaseModel):
     [[2, 0, 1, 0], [2, 0, 1, 0]]
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)  # an alphabet may be 10
 
     name: ClassVar[str] = "next-symbol"
     loss: ClassVar[LossName] = "cross-entropy"

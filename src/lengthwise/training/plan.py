@@ -109,8 +109,8 @@ class Plan(BaseModel):
                 raise InputError(
                     f"phase {number} moves 'all' at one rate: expected a rate for {named[0]!r} to multiply"
                 )
-            all_of = factors.get("all", 1.0)
-            rates = {g: scaled_rate(rate, factors.get(g, 1.0) * all_of) for g, rate in phase.rates.items()}
+            factor = {g: factors.get(g, 1.0) * (factors.get("all", 1.0) if g != "all" else 1.0) for g in phase.rates}
+            rates = {g: scaled_rate(rate, factor[g]) for g, rate in phase.rates.items()}
             phases.append(phase.model_copy(update={"rates": rates}))
         return self.model_copy(update={"phases": tuple(phases)})
 
