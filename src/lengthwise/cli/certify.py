@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from lengthwise.cli.certified_lines import certificate_lines, certificate_rows, readout_lines, readout_rows
+from lengthwise.cli.certified_words import words_data, words_lines, words_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from lengthwise.certificates import Readout
     from lengthwise.experiments.weights import Run
-
-DIGITS = 5
 
 
 def certify(
@@ -36,7 +36,7 @@ def certify(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object and nothing else")] = False,
 ) -> None:
-    """Prove the worst case over all inputs of every length."""
+    """Prove the worst case over all inputs of every length; where words are recognised, over all words."""
     asked = {"variant": variant, "replicate": replicate, "weights": weights}
     found = _run_at(path, asked)
     if found is None:
@@ -45,10 +45,11 @@ def certify(
         data = _readouts(found, asked) if readout else _certificates(found, asked)
     if as_json:
         print(json.dumps(data, indent=2))
-    elif "models" in data:
-        print("\n".join(_readout_rows(data["models"]) if readout else _certificate_rows(data["models"])))
-    else:
-        print("\n".join(_readout_lines(data) if readout else _certificate_lines(data)))
+        return
+    words = found is not None and found.config["task"]["name"] == "recognition"
+    rows, lines = (words_rows, words_lines) if words else (certificate_rows, certificate_lines)
+    rows, lines = (readout_rows, readout_lines) if readout else (rows, lines)
+    print("\n".join(rows(data["models"]) if "models" in data else lines(data)))
 
 
 def _run_at(path: Path, asked: dict[str, Any]) -> Run | None:
@@ -123,6 +124,8 @@ def _certificates(run: Run, asked: dict[str, Any]) -> dict[str, Any]:
     from lengthwise.errors import InputError
     from lengthwise.experiments.certifying import certify_run
 
+    if run.config["task"]["name"] == "recognition":
+        return words_data(run, asked, _progress())
     rows = certify_run(run, **asked, progress=_progress())
     if len(rows) > 1:
         return {"models": [row.to_json() for row in rows]}
@@ -157,79 +160,6 @@ def _law(law: Readout) -> dict[str, Any]:
     }
     keys = ("vocabulary", "dimension", "affine_rank", "largest_length", "proved", "tv_floor")
     return {**{key: getattr(law, key) for key in keys}, "witness": sides}
-
-
-def _certificate_lines(data: dict[str, Any]) -> list[str]:
-    longest = data["vocabulary"] - 1
-    order = f"every absent token outranks every present one: up to length {data['certified_order']} of {longest}"
-    lines = [f"proved of every input without repeats, vocabulary {data['vocabulary']}", order]
-    if any(reached is None for reached in data["certified_tv"].values()):
-        lines.append("sizes are not certified: a norm after the residual sum keeps only the order")
-    else:
-        reach = ", ".join(f"{tau} up to {reached}" for tau, reached in data["certified_tv"].items())
-        lines.append(f"total variation at most {reach}")
-    head = ("length", "worst displacement", "legal spread", "TV bound", "worst input (last token last)")
-    sides = {"worst_displacement": ROUND_FLOOR, "legal_spread": ROUND_CEILING, "tv_bound": ROUND_CEILING}
-    rows = [
-        (row["length"], *(_rounded(row[key], side) for key, side in sides.items()), _tokens(row["worst_input"]))
-        for row in data["lengths"]
-    ]
-    return [*lines, *_columns(head, rows, left={4})]
-
-
-def _certificate_rows(models: list[dict[str, Any]]) -> list[str]:
-    taus = list(next((row["certified_tv"] for row in models if row["certified_tv"]), {}))
-    head = ("variant", "replicate", "weights", "order", *(f"TV {tau}" for tau in taus))
-    rows, reasons = [], {}
-    for row in models:
-        reached = [(row["certified_tv"] or {}).get(tau) for tau in taus]
-        order = "refused" if "refused" in row else row["certified_order"]
-        rows.append((row["variant"], row["replicate"], row["weights"], order, *reached))
-        reasons.setdefault((row["variant"], row.get("refused")), None)
-    refused = [f"refused: {variant}: {reason}" for variant, reason in reasons if reason]
-    return [
-        "largest length with order, and with total variation at most, proved",
-        *_columns(head, rows, {0, 2}),
-        *refused,
-    ]
-
-
-def _readout_lines(law: dict[str, Any]) -> list[str]:
-    longest, reach, witness = law["vocabulary"] - 1, law["largest_length"], law["witness"]
-    lines = [f"readout: dimension {law['dimension']}, affine rank {law['affine_rank']}, vocabulary {law['vocabulary']}"]
-    if witness is None:
-        return [*lines, f"hidden states exist that serve every length 1..{longest}"]
-    held = "hidden states exist that do" if law["proved"] else "whether any do was not decided"
-    inside, outside = _tokens(witness["inside"]), _tokens(witness["outside"])
-    return [
-        *lines,
-        f"no hidden states serve lengths beyond {reach} of {longest}; up to it {held}",
-        f"witness: none ranks all of {{{outside}}} above all of {{{inside}}}",
-        f"on the input {{{inside}}} total variation is at least {_rounded(law['tv_floor'], ROUND_FLOOR)}",
-    ]
-
-
-def _readout_rows(models: list[dict[str, Any]]) -> list[str]:
-    keys = ("variant", "replicate", "weights", "dimension", "affine_rank", "largest_length")
-    rows = [(*(row[key] for key in keys), row["witness"] and _tokens(row["witness"]["inside"])) for row in models]
-    return _columns((*(key.replace("_", " ") for key in keys), "unserved input"), rows, left={0, 2, 6})
-
-
-def _columns(head: Sequence[str], rows: Sequence[Sequence[object]], left: set[int]) -> list[str]:
-    """Rows below a head, columns aligned: those of `left` to the left, the rest to the right."""
-    lines = [head, *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    placed = [[c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(x, widths))] for x in lines]
-    return ["  ".join(line).rstrip() for line in placed]
-
-
-def _tokens(tokens: Sequence[int]) -> str:
-    return " ".join(map(str, tokens))
-
-
-def _rounded(value: float | None, direction: str) -> str | None:
-    """A few digits, rounded so that no more is said than is proved."""
-    return value if value is None else f"{Context(DIGITS, direction).create_decimal_from_float(value):g}"
 
 
 def _progress(patience: float = 2.0) -> Callable[[int, int], None]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from lengthwise.certificates import Certificate, balance
 from lengthwise.errors import InputError
 from lengthwise.experiments.certifying import certify_model, readout_of, tables_at
+from lengthwise.experiments.exact_recognition import exact_rows, serves
 from lengthwise.experiments.experiment import Experiment
 from lengthwise.models import MinimalTransformer
 from lengthwise.runs import CURVE_SCHEMA
@@ -23,17 +24,23 @@ Row = tuple[int | None, str, float | None, int]
 def certified_table(experiment: Experiment, trainer: Trainer, weights: list[tuple[list[str], Tensor]]) -> pl.DataFrame:
     """Rows of split `all` for the first `measuring.certified` replicates: exact worst cases, and what follows.
 
-    A model that cannot be certified (post-norm with a bias, another architecture) or that failed has none.
+    Minimal transformers have certificates, shallow ones exact accuracies. A model that cannot be certified (post-norm
+    with a bias, another architecture) or that failed has none.
     """
     population, members = trainer.population, trainer.population.members
-    rows = []
+    models = {}
     for index in range(min(experiment.measuring.certified, len(population.replicates)) * len(members)):
         if trainer.failed_at[index] >= 0:
             continue
         for names, matrix in weights:
             model = population.model(index, matrix)
             same = (members[index % len(members)].name, population.replicates[index // len(members)], names[index])
-            rows += [(*same, *row) for row in certified_rows(model)]
+            models[same] = model
+    if models and serves(population.template, experiment.task):
+        found = exact_rows(list(models.values()), experiment.task, experiment.lengths)
+    else:
+        found = [certified_rows(model) for model in models.values()]
+    rows = [(*same, *row) for same, own in zip(models, found, strict=True) for row in own]
     named = ["variant", "replicate", "weights", "length", "metric", "value", "n"]
     kinds = {name: CURVE_SCHEMA[name] for name in named}
     same = {"experiment": experiment.name, "setting": "", "step": trainer.steps_done, "split": "all"}

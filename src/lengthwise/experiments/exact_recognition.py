@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 from torch import nn
 
-from lengthwise.certificates.letter_counts import (
-    CaseModels,
-    Cases,
-    ExactLength,
-    LetterModels,
-    cases_of,
-    exact_at,
-    states_at,
-)
+from lengthwise.certificates.letter_counts import Cases, ExactLength, LetterModels, cases_of, exact_at, states_at
+from lengthwise.certificates.letter_lengths import FEASIBLE, certified_length
 from lengthwise.errors import InputError
 from lengthwise.languages import language_of
 from lengthwise.models import ShallowTransformer
@@ -29,29 +19,8 @@ from lengthwise.tasks import Recognition
 Row = tuple[int | None, str, float, int]
 """Length (None for a property of the whole model), metric, value, states."""
 
-FEASIBLE = 1_000_000
-MOST_PIECES, MOST_SPLITS = 4096, 40
+MOST_LETTERS, MOST_COUNTED = 10, 2**63 - 1
 METRICS = ("accuracy", "accuracy_inside", "accuracy_outside", "worst_margin")
-
-
-@dataclass(frozen=True)
-class CertifiedLength:
-    """Every word of each length 1..`length` is right; of length `length` + 1 one is not, if `checked` says so.
-
-    `checked` is the longest length that was decided: above `length` where a failure was found there, else equal to it
-    ("at least").
-
-    >>> CertifiedLength(5, 6).exact, CertifiedLength(5, 5).exact
-    (True, False)
-    """
-
-    length: int
-    checked: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether a longer word is known to fail."""
-        return self.checked > self.length
 
 
 def serves(model: nn.Module, task: object) -> bool:
@@ -62,14 +31,18 @@ def serves(model: nn.Module, task: object) -> bool:
 def recognition_cases(task: Recognition, model: nn.Module) -> Cases:
     """The cases of words that a shallow transformer on a task must tell apart.
 
-    Errors: InputError for another module, and a language that letters and the last one do not decide.
+    Errors: InputError for another module, more than 10 letters, and a language that letters and the last one do not
+    decide.
 
     >>> len(recognition_cases(Recognition(), ShallowTransformer(vocabulary=5)))
     15
     """
     if type(model) is not ShallowTransformer:
         raise InputError(f"{type(model).__name__}: expected a ShallowTransformer, whose answer letter counts decide")
-    return cases_of(language_of(task.language, task.alphabet), model.of_query == "last letter")
+    language = language_of(task.language, task.alphabet)
+    if (letters := len(language.alphabet)) > MOST_LETTERS:
+        raise InputError(f"language {task.language!r}: {letters} letters; expected at most {MOST_LETTERS}")
+    return cases_of(language, model.of_query == "last letter")
 
 
 def stacked(models: Sequence[nn.Module]) -> LetterModels:
@@ -87,119 +60,26 @@ def stacked(models: Sequence[nn.Module]) -> LetterModels:
         width, key_width = w["query"].shape[-2:]
         size = score_table({name: x.abs() for name, x in w.items()}, first.of_query).amax((-1, -2))
         error = 2 * (2 * width + key_width + 3) * 2.0**-53 * size
-    layers = (w[name].numpy() for name in ("inward", "inward_bias", "outward", "outward_bias"))
-    return LetterModels(scores.numpy(), *layers, first.sees_marker, error.numpy())
-
-
-def certified_length(models: LetterModels, cases: Cases, longest: int, budget: int = FEASIBLE) -> CertifiedLength:
-    """The largest L <= `longest` such that one model answers every word of every length 1..L right.
-
-    First by proof. Attention's mixtures of the words with given letters, up to length N, lie in the convex hull of
-    those of the words in which one letter occurs as often as it can, the others once (and, where the marker is seen, of
-    the word with each letter once): counts are a convex combination of theirs, which division by Z keeps. The margin is
-    piecewise linear in the mixture, so that it is positive on the hull if it is on each piece. These hulls grow with N;
-    the largest that is proved is found by bisection, and if a word at its corners fails at the next length, that is the
-    answer. Otherwise all states of the next lengths are evaluated, `budget` in total.
-
-    >>> task, model = Recognition(), ShallowTransformer(vocabulary=5)
-    >>> certified_length(stacked([model]), recognition_cases(task, model), 10).length <= 10
-    True
-    """
-    proved = longest
-    for case, inside in cases.items():
-        model, most = CaseModels(models, case, inside), proved
-        low, high = 0, most + 1
-        middle = most
-        while high - low > 1:
-            if hull_is_right(model, corners(len(case[0]), middle)):
-                low = middle
-            else:
-                high = middle
-            middle = max(min(round((max(low, 1) * high) ** 0.5), high - 1), low + 1)
-        proved = low
-    while proved < longest:
-        if _a_corner_fails(models, cases, proved + 1):
-            return CertifiedLength(proved, proved + 1)
-        budget -= states_at(cases, proved + 1)
-        if budget < 0:
-            break
-        if exact_at(models, cases, proved + 1).accuracy[0] < 1:
-            return CertifiedLength(proved, proved + 1)
-        proved += 1
-    return CertifiedLength(proved, proved)
-
-
-def corners(letters: int, longest: int) -> Int[np.ndarray, "corners letters"]:
-    """The words whose mixtures span those of all words with the given letters: counts, none if `longest` is too short.
-
-    >>> corners(2, 5).tolist()
-    [[1, 1], [4, 1], [1, 4]]
-    """
-    if longest < letters:
-        return np.empty((0, letters), dtype=np.int64)
-    once = np.ones((1, letters), dtype=np.int64)
-    return np.concatenate([once, once + (longest - letters) * np.eye(letters, dtype=np.int64)])
-
-
-def hull_is_right(model: CaseModels, words: Int[np.ndarray, "corners letters"]) -> bool:
-    """Whether the margin is proved positive on the hull of the mixtures of words, in float64 with its rounding bound.
-
-    Branch and bound over simplices of what enters the ReLUs: concave terms are bounded by their interpolation, convex
-    ones by a tangent; both are exact unless a unit changes sign on the simplex, which is then split there. Without a
-    marker the word with each letter once lies in the hull of the others, and is left out. Splitting moves points by a
-    few roundings each time: 8 rounding bounds cover 40 splits. False too if pieces become too many.
-    """
-    if not model.marker.any():
-        words = words[1:]
-    pieces, e, offset = model.entering(words), model.slopes[0], model.offset[0] - 8 * model.rounding[0]
-    for _ in range(MOST_SPLITS):
-        active = np.maximum(pieces, 0)
-        if (active @ e + offset <= 0).any():
-            return False
-        total = np.abs(pieces).sum(1, keepdims=True)
-        tangent = active.sum(1, keepdims=True) / np.where(total > 0, total, 1)
-        bound = np.where(e > 0, tangent * pieces, active) @ e + offset
-        pieces = pieces[~(bound > 0).all(1)]
-        if not len(pieces):
-            return True
-        if len(pieces) > MOST_PIECES or (split := _split(pieces, e)) is None:
-            return False
-        pieces = split
-    return False
-
-
-def _split(pieces: Float[np.ndarray, "b n h"], e: Float[np.ndarray, " h"]) -> Float[np.ndarray, "b2 n h"] | None:
-    """Each simplex as two, cut where the unit that matters most changes sign along an edge; None where none does."""
-    n, units, each = pieces.shape[1], pieces.shape[2], np.arange(len(pieces))
-    one, other = np.triu_indices(n, 1)
-    a, b = pieces[:, one], pieces[:, other]
-    matters = np.abs(e) * np.minimum(np.abs(a), np.abs(b)) * (a * b < 0)
-    edge, unit = np.divmod(matters.reshape(len(pieces), -1).argmax(1) if n > 1 else each * 0, units)
-    if n == 1 or not matters[each, edge, unit].all():
-        return None
-    i, j = one[edge], other[edge]
-    from_, to = pieces[each, i], pieces[each, j]
-    share = from_[each, unit] / (from_[each, unit] - to[each, unit])
-    cut = from_ + share[:, None] * (to - from_)
-    cut[each, unit] = 0
-    halves = pieces.copy(), pieces.copy()
-    halves[0][each, i], halves[1][each, j] = cut, cut
-    return np.concatenate(halves)
-
-
-def _a_corner_fails(models: LetterModels, cases: Cases, length: int) -> bool:
-    for case, inside in cases.items():
-        model, words = CaseModels(models, case, inside), corners(len(case[0]), length)[1:]
-        if (model.margins(words) <= model.rounding[0]).any():
-            return True
-    return False
+    inner, outer = (w["inward"].numpy(), w["inward_bias"].numpy()), (w["outward"].numpy(), w["outward_bias"].numpy())
+    return LetterModels(scores.numpy(), *inner, *outer, first.sees_marker, error.numpy())
 
 
 def exact_rows(models: Sequence[nn.Module], task: Recognition, lengths: Sequence[int]) -> list[list[Row]]:
     """Rows of a curve for each model: accuracies and the worst margin at feasible lengths, and the certified length.
 
     A length with more than a million states has rows only of a model that is proved right there: accuracies of 1.
+    Models that cannot be evaluated have none: `recognition_cases` and `stacked` say why.
     """
+    finite = [all(bool(p.isfinite().all()) for p in model.parameters()) for model in models]
+    served = [model for model, good in zip(models, finite, strict=True) if good]
+    try:
+        found = iter(_served_rows(served, task, lengths) if served else [])
+    except InputError:  # the certify command says why; here these models simply have no rows
+        return [[] for _ in models]
+    return [next(found) if good else [] for good in finite]
+
+
+def _served_rows(models: Sequence[nn.Module], task: Recognition, lengths: Sequence[int]) -> list[list[Row]]:
     arrays, cases = stacked(models), recognition_cases(task, models[0])
     exact = {length: exact_at(arrays, cases, length) for length in lengths if states_at(cases, length) <= FEASIBLE}
     return [list(_rows(arrays, cases, task, index, exact, lengths)) for index in range(len(models))]
@@ -219,9 +99,15 @@ def _rows(
             if length in exact:
                 value = float(getattr(exact[length], metric)[index])
             else:
-                value = 1.0 if length <= proved.length and metric != "worst_margin" else np.nan
+                value = _proved_value(metric, cases, length) if length <= proved.length else np.nan
             if not np.isnan(value):
-                yield length, metric, value, states_at(cases, length)
-    decided = sum(states_at(cases, length) for length in range(1, min(proved.checked, 1000) + 1))
-    yield None, "certified_length", float(proved.length), decided
-    yield None, "checked_length", float(proved.checked), decided
+                yield length, metric, value, min(states_at(cases, length), MOST_COUNTED)
+    yield None, "certified_length", float(proved.length), 1
+    yield None, "checked_length", float(proved.checked), 1
+
+
+def _proved_value(metric: str, cases: Cases, length: int) -> float:
+    """1 for the accuracies over words that there are, where all are right; NaN for what that does not say."""
+    there = {inside for (support, _), inside in cases.items() if len(support) <= length}
+    asked = {"accuracy": there, "accuracy_inside": there & {True}, "accuracy_outside": there & {False}}
+    return 1.0 if asked.get(metric) else np.nan

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from lengthwise.reports.blocks import Block, Figure, Paragraph, Section, Table
+from lengthwise.reports.blocks import Block, Figure, Heading, Paragraph, Section, Table
 from lengthwise.reports.estimates import Estimate, Line, estimate_of, median
 from lengthwise.reports.figures import reach as figures
 from lengthwise.reports.figures.style import draw
@@ -56,7 +56,7 @@ def reach(record: Record) -> Section:
         blocks += [_overview(record, found), _lines(record, lines), _table(record, found)]
     else:
         blocks += [_lines(record, lines)]
-    return Section(title, blocks)
+    return Section(title, [*blocks, *_certified(record)])
 
 
 def median_line(record: Record, variant: str) -> Line:
@@ -152,6 +152,27 @@ def _table(record: Record, found: Sequence[Reach]) -> Table:
         f"bootstrap interval, and how many replicates are at {what.enough:g} or above."
     )
     return Table("reach-table", caption, header, rows, _data(found))
+
+
+def _certified(record: Record) -> list[Block]:
+    """The lengths up to which EVERY word is proved right, of the models that were certified."""
+    rows = [
+        (variant, weights, float(np.median(lengths)), len(lengths), bool((lengths == checked).any()))
+        for variant in record.variants for weights in record.weights(variant)
+        if len(lengths := record.certified(variant, weights, "certified_length"))
+        and len(checked := record.certified(variant, weights, "checked_length")) == len(lengths)
+    ]  # fmt: skip
+    if not rows:
+        return []
+    header = ["Variant", "Weights", "Certified length", "Models"]
+    shown = [[v, w, f"{'at least ' if open_ else ''}{length:,.0f}", str(n)] for v, w, length, n, open_ in rows]
+    caption = (
+        "The length up to which every word of every length is proved to be answered right (median over the certified "
+        "models); a longer word is known to be answered wrong unless it says at least."
+    )
+    kinds = ["variant", "weights", "certified_length", "n", "at_least"]
+    table = pl.DataFrame(rows, schema=kinds, orient="row")
+    return [Heading("Proved for all words"), Table("certified-lengths", caption, header, shown, table, heads=2)]
 
 
 def _data(found: Sequence[Reach]) -> pl.DataFrame:
