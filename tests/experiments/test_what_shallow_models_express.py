@@ -123,7 +123,9 @@ def test_other_models_and_other_tasks_are_not_judged() -> None:
     check_expressible(EXPERIMENTS["set-complement"])
 
 
-SLOW = {(name, "full") for name in ("lag", "lag-either", "lag-no-a-ends-with-b")}  # words of 100,000 letters
+SLOW = {
+    (name, "full") for name in ("lag", "lag-either", "lag-no-a-ends-with-b", "lag-adamw")
+}  # words of 100,000 letters
 EACH = [
     pytest.param(name, scale, marks=[pytest.mark.slow] if (name, scale) in SLOW else [], id=f"{name}, {scale}")
     for name, e in EXPERIMENTS.items() for scale in e.scales
