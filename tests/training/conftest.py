@@ -129,6 +129,7 @@ def _optimiser(plan: Plan, module: nn.Module) -> torch.optim.Optimizer:
     parameters = [{"params": [p], "name": n} for n, p in module.named_parameters() if p.requires_grad]
     if own.kind == "sgd":
         return torch.optim.SGD(parameters, lr=0.1, momentum=own.momentum, weight_decay=own.weight_decay)
+    assert own.kind != "normalised-sgd"  # PyTorch has none
     kind = torch.optim.Adam if own.kind == "adam" else torch.optim.AdamW
     return kind(parameters, betas=(own.beta1, own.beta2), eps=own.epsilon, weight_decay=own.weight_decay)
 
