@@ -77,9 +77,8 @@ def median_interval(values: Float[np.ndarray, " n"], level: float = 0.95) -> Int
     """
     values = np.sort(np.asarray(values, dtype=float))
     n = len(values)
-    k = int(binomial.ppf((1 - level) / 2, n, 0.5)) if n else 0  # the least k with P(fewer than k + 1 below) >= 2.5%
-    while k > 0 and binomial.cdf(k - 1, n, 0.5) > (1 - level) / 2:
-        k -= 1
+    tail = (1 - level) / 2
+    k = sum(1 for below in range(n // 2) if binomial.cdf(below, n, 0.5) <= tail)
     if k == 0:
         return None
     return Interval(n, float(np.median(values)), float(values[k - 1]), float(values[n - k]))
