@@ -46,7 +46,16 @@ def test_the_language_examples_run(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/languages.md", "docs/othello.md", "docs/theory.md"]
+    "name",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/guide.md",
+        "docs/languages.md",
+        "docs/othello.md",
+        "docs/search.md",
+        "docs/theory.md",
+    ],
 )
 def test_links_and_named_files_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from lengthwise.cli.othello import othello
 from lengthwise.cli.report import report
 from lengthwise.cli.reproduce import reproduce
 from lengthwise.cli.run import run
+from lengthwise.cli.search import search
 from lengthwise.errors import InputError
 
 # Newer releases of typer carry a click of their own, so that the class is found through typer.
@@ -22,6 +23,7 @@ CommandError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.
 app = typer.Typer(name="lengthwise", add_completion=False, pretty_exceptions_enable=False)
 app.command()(reproduce)
 app.command()(run)
+app.command()(search)
 app.command()(certify)
 app.command()(language)
 app.add_typer(othello)

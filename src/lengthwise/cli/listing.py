@@ -15,6 +15,7 @@ def list_everything(
     from lengthwise.diagnostics import METRICS
     from lengthwise.experiments import EXPERIMENTS
     from lengthwise.models import MODELS
+    from lengthwise.search import SEARCHES
     from lengthwise.tasks import TASKS
     from lengthwise.training import AVERAGES, OPTIMISERS
 
@@ -28,8 +29,12 @@ def list_everything(
         for name, e in EXPERIMENTS.items()
     }
     kinds = {"tasks": TASKS, "models": MODELS, "averages": AVERAGES, "optimisers": OPTIMISERS}
+    searches = {
+        name: {"question": s.question, "claims": {c.id: c.statement for c in s.claims}} for name, s in SEARCHES.items()
+    }
     everything = {
         "experiments": experiments,
+        "searches": searches,
         **{kind: list(names) for kind, names in kinds.items()},
         "metrics": {name: metric.says for name, metric in METRICS.items()},
     }
@@ -40,6 +45,10 @@ def list_everything(
         print(f"{name}  (scales: {', '.join(e['scales'])})\n  {e['question']}")
         print(f"  variants: {', '.join(e['variants'])}")
         for claim, statement in e["claims"].items():
+            print(f"  claim {claim}: {statement}")
+    for name, s in searches.items():
+        print(f"search {name}\n  {s['question']}")
+        for claim, statement in s["claims"].items():
             print(f"  claim {claim}: {statement}")
     for kind, names in kinds.items():
         print(f"{kind}: {', '.join(names)}")
