@@ -1,4 +1,4 @@
-"""Every optimiser, with numbers of its own for each model, is torch.optim's run for each model alone."""
+"""Every optimiser, with numbers of its own for each model, is torch.optim's, run for each model alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import Tensor
 
-from lengthwise.training import OPTIMISERS, SGD, Adam, AdamW
+from lengthwise.training import OPTIMISERS, SGD, Adam, AdamW, NormalisedSGD
 
 SETTINGS: dict[str, list[Any]] = {
     "sgd": [SGD(), SGD(momentum=0.9), SGD(momentum=0.5, weight_decay=0.1), SGD(weight_decay=0.3)],
+    "normalised-sgd": [NormalisedSGD()] * 4,
     "adam": [Adam(), Adam(beta1=0.5, beta2=0.9), Adam(weight_decay=0.1), Adam(beta1=0.0, epsilon=1e-3)],
     "adamw": [AdamW(), AdamW(beta1=0.5, beta2=0.9), AdamW(weight_decay=0.5), AdamW(beta1=0.0, epsilon=1e-3)],
 }
@@ -25,6 +26,8 @@ STEPS = 150
 def torch_twin(own: Any, parameter: Tensor, rate: float) -> torch.optim.Optimizer:
     if own.kind == "sgd":
         return torch.optim.SGD([parameter], lr=rate, momentum=own.momentum, weight_decay=own.weight_decay)
+    if own.kind == "normalised-sgd":  # PyTorch has none: its SGD is given gradients of length 1
+        return torch.optim.SGD([parameter], lr=rate)
     twin = torch.optim.Adam if own.kind == "adam" else torch.optim.AdamW
     return twin([parameter], lr=rate, betas=(own.beta1, own.beta2), eps=own.epsilon, weight_decay=own.weight_decay)
 
@@ -48,6 +51,8 @@ def run_alone(kind: str, start: Tensor, gradients: Tensor) -> Tensor:
         optimiser = torch_twin(own, w, RATES[m])
         for gradient in gradients:
             w.grad = gradient[m] + 0.3 * w.detach()
+            if own.kind == "normalised-sgd":
+                w.grad = torch.nn.functional.normalize(w.grad, dim=0, eps=0.0)
             optimiser.step()
         rows.append(w.detach())
     return torch.stack(rows)

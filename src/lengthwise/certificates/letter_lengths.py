@@ -44,6 +44,7 @@ def certified_length(models: LetterModels, cases: Cases, longest: int, budget: i
     the largest that is proved is found by bisection, and if a word at its corners fails at the next length, that is the
     answer. Otherwise all states of the next lengths are evaluated, `budget` in total.
 
+    >>> from lengthwise.certificates.letter_counts import cases_of
     >>> from lengthwise.languages import language_of
     >>> always = LetterModels(np.zeros((1, 1, 3)), np.zeros((1, 3, 1)), np.zeros((1, 1)), np.zeros((1, 1, 2)),
     ...                       np.array([[0.0, 1.0]]), False, np.zeros(1))  # says "inside" of every word
