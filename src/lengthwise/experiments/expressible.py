@@ -16,8 +16,8 @@ DEEPER = "lagging-gpt"
 def check_expressible(experiment: Experiment) -> None:
     """Raise InputError, with what to run instead, where a shallow transformer cannot decide the language.
 
-    The answer of one layer without positions is a function of the letters of a word and, where its query knows it, of
-    the last letter (docs/theory.md, "Attention lag").
+    What one layer without positions sees at every length is which letters occur and, where its query knows it, the
+    last letter (docs/theory.md, "Attention lag", L6).
     """
     task = experiment.task
     if experiment.model.module is not ShallowTransformer or not isinstance(task, Recognition):
@@ -29,8 +29,8 @@ def check_expressible(experiment: Experiment) -> None:
         words = {"language": task.language, **({"alphabet": task.alphabet} if task.alphabet else {})}
         asked = " ".join(f"--set {key}={shlex.quote(word)}" for key, word in words.items())
         raise InputError(
-            f"language {form.says}: no shallow transformer tells them apart; a 2-layer GPT may:"
-            f" lengthwise run {DEEPER} {asked}"
+            f"language {form.says}, which is what a shallow transformer goes by at every length;"
+            f" a 2-layer GPT sees more: lengthwise run {DEEPER} {asked}"
         )
     if experiment.arguments(next(iter(experiment.variants))).get("query") != "last letter":
         raise InputError(

@@ -33,9 +33,8 @@ class ShallowForm:
 def shallow_form(language: Language) -> ShallowForm:
     """Decide what membership of a non-empty word is a function of; the empty word has no last letter and is ignored.
 
-    One attention layer without positions reads the proportions of letters, and the last letter if its query does. In a
-    regular language these decide no more than the set of letters does: repeat a word often enough, by a multiple of
-    all periods, and its counts no longer matter (docs/theory.md, "Attention lag").
+    One attention layer without positions reads the proportions of letters, and the last letter if its query does. What
+    is sure to be seen in them at every length is which letters occur (docs/theory.md, "Attention lag", L6).
 
     Breadth first over words: a word matters only through its set of letters, its last letter and the state it leads to,
     of which there are at most 2^k k n for k letters and n states.
