@@ -43,14 +43,14 @@ def test_a_language_that_letters_decide_passes() -> None:
         (
             "(a|b)*abb",
             "language '(a|b)*abb': 'ab' is out and 'abb' is in, with the same letters and the same last one,"
-            " which is what a shallow transformer goes by at every length; a 2-layer GPT sees more: lengthwise run lagging-gpt"
-            " --set language='(a|b)*abb'",
+            " which is what a shallow transformer goes by at every length; a 2-layer GPT sees more:"
+            " lengthwise run lagging-gpt --set language='(a|b)*abb'",
         ),
         (
             "parity",
             "language 'parity': '1' is out and '11' is in, with the same letters and the same last one,"
-            " which is what a shallow transformer goes by at every length; a 2-layer GPT sees more: lengthwise run lagging-gpt"
-            " --set language=parity",
+            " which is what a shallow transformer goes by at every length; a 2-layer GPT sees more:"
+            " lengthwise run lagging-gpt --set language=parity",
         ),
     ],
 )
