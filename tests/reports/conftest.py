@@ -192,7 +192,7 @@ def write_lag(
     rates = {"three phases": ["output", "attention", "output"], "joint": ["both"], "output only": ["output"]}
     plans = {v: _lag_plan(rates.get(v, ["attention"])) for v in LAG}
     variants = {v: {"model": {}, "plan": plan, "averages": [], "grid": None} for v, plan in plans.items()}
-    tuning = {"grid": {"attention": [1, 30], "output": [0.1, 0.3, 1]}, "replicates": 4, "by": ["accuracy", "kl"]}
+    tuning = {"grid": {"attention": [1, 30], "output": [0.1, 0.3, 1]}, "replicates": 4, "by": []}  # the default
     changes = {"variants": variants, "plan": plans["joint"], "metric": "accuracy", "tuning": tuning}
     task = {"name": "recognition", "settings": {"drawn": "geometric"}, "trained_length": 60}
     write_json(path / "config.json", read_json(path / "config.json") | changes | {"task": task})

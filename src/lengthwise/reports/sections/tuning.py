@@ -46,8 +46,8 @@ def _moved(record: Record, variant: str, tried: Mapping[str, float]) -> str:
 
 def _how(record: Record, found: Mapping[str, Choice]) -> str:
     lengths = " or ".join(sorted({f"{choice.length:,}" for choice in found.values()}))
-    told = record.config["tuning"]
-    tries, first, *others = sum(len(c.tried) for c in found.values()), *(measure(m).name for m in told["by"])
+    told, (first, *others) = record.config["tuning"], [measure(m).name for m in _metrics(found)]
+    tries = sum(len(c.tried) for c in found.values())
     ties = f"; where it ties, {' and then '.join(others)} decides" if others else ""
     return (
         f"Before the run, every variant was tried with factors that multiply the rates of its plan: {tries:,} tries in "
