@@ -26,7 +26,7 @@ OTHELLO = Experiment(
     task=NextMove(board=6, s_train=16),
     model=ModelOf(module=GPT, settings=MODEL),
     plan=Plan(
-        phases=(Phase(steps=600, rates={"all": Schedule(peak=3e-3, warmup=50, shape="cosine", final=3e-4)}),),
+        phases=(Phase(steps=1500, rates={"all": Schedule(peak=3e-3, warmup=50, shape="cosine", final=3e-4)}),),
         optimiser=AdamW(beta2=0.95, weight_decay=0.1),
         batch=32,
     ),
