@@ -16,7 +16,8 @@ import pytest
 
 import lengthwise
 from lengthwise.errors import InputError
-from lengthwise.reports import write_page
+from lengthwise.reports import page, write_page
+from lengthwise.reports.sections import sections_of
 
 FIGURES = {
     "curves-tv", "averages-tv", "curves-other-metrics", "displacement", "attention-entropy", "contrasts-variants",
@@ -215,3 +216,20 @@ def test_an_unwritable_place_is_one_clear_line(build_run, tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"^cannot write [^\n]*$"):
         write_page(tmp_path / "file", [build_run(finished=False)])
+
+
+def test_a_run_is_drawn_again_only_when_its_files_change(build_run, tmp_path, monkeypatch):
+    first, second = build_run("first", sections=("verdicts",)), build_run("second", sections=("verdicts",))
+    drawn = []
+    monkeypatch.setattr(page, "sections_of", lambda record: drawn.append(record.name) or sections_of(record))
+    write_page(tmp_path / "whole", [first, second])
+    before = read(tmp_path / "whole").text
+    write_page(tmp_path / "whole", [first, second])
+    assert (drawn, read(tmp_path / "whole").text) == (["first", "second"], before)
+    claims = second / "claims.json"
+    claims.write_text(
+        claims.read_text(encoding="utf-8").replace('"statement": "', '"statement": "Really: '), encoding="utf-8"
+    )
+    write_page(tmp_path / "whole", [first, second])
+    assert drawn == ["first", "second", "second"]
+    assert "Really: " in read(tmp_path / "whole").text

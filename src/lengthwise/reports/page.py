@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import jinja2
@@ -45,10 +46,10 @@ class Page:
         """Read the run folders and render their sections; nothing is written."""
         if runs is not None and not runs:
             raise InputError("a page of no runs: expected at least one run folder")
-        records = [Record.read(path) for path in runs or [folder]]
-        prefixes = _prefixes(records) if runs is not None else [""]
-        chapters = [Chapter(p, r, answer(r), sections_of(r)) for p, r in zip(prefixes, records)]
-        return cls(folder, title or records[0].config["question"], chapters, checked_not_run(not_run))
+        paths = list(runs or [folder])
+        prefixes = _prefixes(paths) if runs is not None else [""]
+        chapters = [_chapter(prefix, path.resolve(), _stamp(path)) for prefix, path in zip(prefixes, paths)]
+        return cls(folder, title or chapters[0].record.config["question"], chapters, checked_not_run(not_run))
 
     def write(self) -> Path:
         """Write figures, tables and then the page; each file is whole or absent."""
@@ -68,9 +69,22 @@ class Page:
         return _environment().get_template("page.html.j2").render(page=self)
 
 
-def _prefixes(records: Sequence[Record]) -> list[str]:
+@lru_cache(maxsize=32)
+def _chapter(prefix: str, path: Path, stamp: tuple) -> Chapter:
+    """A run's part of a page, kept while its files are: a page of several runs is written again after each of them."""
+    record = Record.read(path)
+    return Chapter(prefix, record, answer(record), sections_of(record))
+
+
+def _stamp(path: Path) -> tuple:
+    """When the files of a run folder were last written, and how large they are."""
+    found = sorted(path.iterdir()) if path.is_dir() else []
+    return tuple((p.name, (s := p.stat()).st_mtime_ns, s.st_size) for p in found if p.suffix in (".json", ".parquet"))
+
+
+def _prefixes(paths: Sequence[Path]) -> list[str]:
     """A prefix for the files of each run, different for each."""
-    names = [slug(record.name) for record in records]
+    names = [slug(path.resolve().name) for path in paths]
     return [f"{name}-" if names.count(name) == 1 else f"{name}-{k + 1}-" for k, name in enumerate(names)]
 
 
