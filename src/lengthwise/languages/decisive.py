@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from lengthwise.languages.automaton import Automaton
+from lengthwise.languages.shallow import least_words
 
 
 def decisive_letters(automaton: Automaton) -> Bool[np.ndarray, " letters"]:
@@ -19,8 +20,8 @@ def decisive_letters(automaton: Automaton) -> Bool[np.ndarray, " letters"]:
     [True, False, False, False]
     """
     answers: dict[tuple[int, int], set[bool]] = {}
-    for letters, last, state in _reached(automaton):
-        answers.setdefault((letters, last), set()).add(bool(automaton.accepting[state]))
+    for _, letters, last, inside in least_words(automaton):
+        answers.setdefault((letters, last), set()).add(inside)
     decides = np.zeros(automaton.letters, dtype=bool)
     for (letters, last), said in answers.items():
         for x in range(automaton.letters):
@@ -28,18 +29,3 @@ def decisive_letters(automaton: Automaton) -> Bool[np.ndarray, " letters"]:
             if not letters >> x & 1 and more is not None and len(said | more) > 1:
                 decides[x] = True
     return decides
-
-
-def _reached(automaton: Automaton) -> set[tuple[int, int, int]]:
-    """Every (set of letters as bits, last letter, state) of a word that is not empty."""
-    rows = automaton.table.tolist()
-    ahead = [(1 << x, x, rows[0][x]) for x in range(automaton.letters)]
-    found = set(ahead)
-    while ahead:
-        letters, _, state = ahead.pop()
-        for x, target in enumerate(rows[state]):
-            new = (letters | 1 << x, x, target)
-            if new not in found:
-                found.add(new)
-                ahead.append(new)
-    return found

@@ -53,7 +53,7 @@ def shallow_form(language: Language) -> ShallowForm:
     of_set: dict[int, bool] = {}
     of_pair: dict[tuple[int, int], tuple[Word, bool]] = {}
     letter_set = True
-    for word, letters, letter, inside in _words(language.automaton):
+    for word, letters, letter, inside in least_words(language.automaton):
         letter_set &= of_set.setdefault(letters, inside) == inside
         first, first_inside = of_pair.setdefault((letters, letter), (word, inside))
         if first_inside != inside:
@@ -63,7 +63,7 @@ def shallow_form(language: Language) -> ShallowForm:
     return ShallowForm(letter_set, True, None, f"{language.name!r}: {what} whether a non-empty word is in")
 
 
-def _words(automaton: Automaton) -> Iterator[tuple[Word, int, int, bool]]:
+def least_words(automaton: Automaton) -> Iterator[tuple[Word, int, int, bool]]:
     """The shortlex-least word of each (set of letters as bits, last letter, state), in shortlex order, and if it is in.
 
     Words are continued in that order, and only the least of each (set of letters, state), as the rest go on as it does.
